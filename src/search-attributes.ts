@@ -1,12 +1,12 @@
 import { Client, type Connection, isGrpcServiceError } from '@temporalio/client';
+import proto from '@temporalio/proto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEARCH_ATTRIBUTES } from './domain/ids.ts';
 
 /** Their type, as the Temporal CLI writes it. */
 export const SEARCH_ATTRIBUTE_TYPE = 'Keyword';
 
-/** INDEXED_VALUE_TYPE_KEYWORD of temporal.api.enums.v1.IndexedValueType. */
-const KEYWORD = 2;
+const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
 
 /** gRPC's status codes, as far as they matter here. */
 const INVALID_ARGUMENT = 3;
@@ -45,7 +45,7 @@ async function register(connection: Connection, namespace: string, name: string)
       searchAttributes: { [name]: KEYWORD },
     });
   } catch (error) {
-    if (!isGrpcServiceError(error) || error.code !== ALREADY_EXISTS) throw error;
+    if (grpcCode(error) !== ALREADY_EXISTS) throw error;
   }
 }
 
@@ -69,12 +69,15 @@ async function isUsable(client: Client, name: string): Promise<boolean> {
     await client.workflow.count(`${name} = 'any'`);
     return true;
   } catch (error) {
-    const cause = error instanceof Error ? error.cause : undefined;
-    const code = isGrpcServiceError(cause) ? cause.code : undefined;
+    const code = grpcCode(error instanceof Error ? error.cause : undefined);
     if (code === INVALID_ARGUMENT) return false;
     if (code === UNIMPLEMENTED) return true;
     throw error;
   }
+}
+
+function grpcCode(error: unknown): number | undefined {
+  return isGrpcServiceError(error) ? error.code : undefined;
 }
 
 /** The command that an operator runs to register them. */

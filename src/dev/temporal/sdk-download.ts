@@ -11,8 +11,13 @@ const DOWNLOAD = `
 const [testing, create, downloadDir, version] = process.argv.slice(1);
 const { TestWorkflowEnvironment } = await import(testing);
 const executable = { type: 'cached-download', downloadDir, version };
-const environment = await TestWorkflowEnvironment[create]({ server: { executable } });
-await environment.teardown();
+try {
+  const environment = await TestWorkflowEnvironment[create]({ server: { executable } });
+  await environment.teardown();
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}
 `;
 
 /** 45 MB over a slow line. */
