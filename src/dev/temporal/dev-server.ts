@@ -7,6 +7,8 @@ import { findTemporalCli, type FindOptions, type FoundBinary } from './find.ts';
 import { spawnSupervised, type Supervised } from './supervisor.ts';
 
 export interface DevServerOptions extends FindOptions {
+  /** the CLI to be used, where it was found before */
+  readonly binary?: FoundBinary;
   /** SQLite file that keeps everything across runs; in memory when there is none */
   readonly dbFile?: string;
   /** of 127.0.0.1, for gRPC; a free one by default */
@@ -65,7 +67,7 @@ const PORT_TRIES = 3;
  * @throws TemporalNotFoundError, DevServerError
  */
 export async function startDevServer(options: DevServerOptions = {}): Promise<DevServer> {
-  const binary = await findTemporalCli(options);
+  const binary = options.binary ?? (await findTemporalCli(options));
   for (let tries = 1; ; tries++) {
     try {
       return await startOnce(binary, options);
