@@ -1,0 +1,39 @@
+import { ConfigError, type Fault, faultsOf, isMapping, valueAt } from './config/faults.ts';
+import { readLane } from './config/lane.ts';
+import { readYaml } from './config/read-yaml.ts';
+import { FileSchema } from './config/schema.ts';
+import type { LaneConfig } from './domain/policy.ts';
+
+export { ConfigError, type Fault } from './config/faults.ts';
+
+/** The lanes that this process knows, by name. Each is deeply frozen. */
+export interface Config {
+  readonly lanes: ReadonlyMap<string, LaneConfig>;
+}
+
+/**
+ * Reads `lanes.yaml` (docs/lanes-yaml.md) and checks all of it in one go: its fields, what they say about
+ * each other, and the environment variables that headers and base URLs name.
+ *
+ * @throws ConfigError that lists every fault; nothing may start then
+ */
+export function loadConfig(file: string, env: NodeJS.ProcessEnv): Config {
+  const raw = readYaml(file);
+  const parsed = FileSchema.safeParse(raw);
+  const faults: Fault[] = parsed.success ? [] : faultsOf(parsed.error.issues, raw, []);
+  const lanes = new Map<string, LaneConfig>();
+  const rawLanes = valueAt(raw, ['lanes']);
+  // From the raw file, so that a fault at its top does not hide those of its lanes.
+  for (const [name, rawLane] of isMapping(rawLanes) ? Object.entries(rawLanes) : []) {
+    const lane = readLane(name, rawLane, env, faults);
+    if (lane) lanes.set(name, deepFreeze(lane));
+  }
+  if (faults.length > 0) throw new ConfigError(file, faults);
+  return Object.freeze({ lanes });
+}
+
+function deepFreeze<T extends object>(value: T): Readonly<T> {
+  for (const member of Object.values(value))
+    if (typeof member === 'object' && member !== null) deepFreeze(member);
+  return Object.freeze(value);
+}
