@@ -1,4 +1,4 @@
-import { Client, type Connection, isGrpcServiceError } from '@temporalio/client';
+import { Client, type Connection, type ConnectionLike, isGrpcServiceError } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEARCH_ATTRIBUTES } from './domain/ids.ts';
@@ -55,7 +55,7 @@ async function register(connection: Connection, namespace: string, name: string)
  *
  * The time-skipping server has no queries and cannot say; there the answer is none.
  */
-export async function missingSearchAttributes(connection: Connection, namespace: string): Promise<string[]> {
+export async function missingSearchAttributes(connection: ConnectionLike, namespace: string): Promise<string[]> {
   const client = new Client({ connection, namespace });
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {

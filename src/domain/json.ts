@@ -19,7 +19,9 @@ export function jsonFault(value: unknown, path: string, depth = 0): string | und
     case 'boolean':
       return undefined;
     case 'string':
-      return hasLoneSurrogate(value) ? `${path}: text with a lone surrogate, which UTF-8 cannot carry` : undefined;
+      return hasLoneSurrogate(value)
+        ? `${path}: text with a lone surrogate, which UTF-8 cannot carry`
+        : undefined;
     case 'number':
       return numberFault(value, path);
     case 'object':
@@ -51,6 +53,8 @@ function objectFault(value: object, path: string, depth: number): string | undef
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
     return `${path}: expected a plain object, got ${value.constructor.name}`;
   for (const [name, member] of Object.entries(value)) {
+    // JSON leaves it out, and so does everybody who reads the value after it was sent.
+    if (member === undefined) continue;
     if (hasLoneSurrogate(name)) return `${path}: a name with a lone surrogate, which UTF-8 cannot carry`;
     const fault = jsonFault(member, `${path}.${name}`, depth + 1);
     if (fault) return fault;

@@ -1,42 +1,48 @@
-import type { Verdict } from './verdict.ts';
-
-/**
- * What a lane's configuration says about an item, without anything secret: it is stored in histories.
- * Durations are milliseconds. `null` is a `none` that somebody wrote out.
- */
-export interface LanePolicy {
-  readonly lane: string;
-  readonly owner: string;
-  readonly operations: { readonly [name: string]: Operation };
-  /** e.g. `release:{payload.package}:{payload.version}`; null when every item brings its own key */
-  readonly keyTemplate: string | null;
-  readonly delivery: DeliveryPolicy;
-}
-
-export interface Operation {
-  readonly method: HttpMethod;
-  /** path template below the upstream's base URL, e.g. `/packages/{payload.package}/releases` */
-  readonly path: string;
-}
+import { z } from 'zod';
+import { VERDICTS } from './verdict.ts';
 
 export const HTTP_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+const OperationSchema = z.object({
+  method: z.enum(HTTP_METHODS),
+  /** path template below the upstream's base URL, e.g. `/packages/{payload.package}/releases` */
+  path: z.string(),
+});
 
 /** How one item is delivered. Every item carries its own copy, so that a changed file changes no promise. */
-export interface DeliveryPolicy {
+export const DeliveryPolicySchema = z.object({
   /** null: the upstream takes no idempotency keys, so an ambiguous attempt is never repeated */
-  readonly idempotency: { readonly header: string; readonly windowMs: number } | null;
+  idempotency: z.object({ header: z.string(), windowMs: z.number() }).nullable(),
   /** statuses that this upstream means differently, e.g. `{ '202': 'ambiguous' }` */
-  readonly verdicts: { readonly [status: string]: Verdict };
+  verdicts: z.record(z.string(), z.enum(VERDICTS)),
   /** from a request's first byte until its whole answer is there */
-  readonly timeoutMs: number;
+  timeoutMs: z.number(),
   /** how long a worker may go unheard before its item is eligible again */
-  readonly leaseMs: number;
-  readonly retry: { readonly budget: number | null; readonly initialMs: number; readonly maxMs: number };
-  readonly deadlineMs: number | null;
+  leaseMs: z.number(),
+  /** the budget counts attempts that ended unavailable or ambiguous; the backoff between them has full jitter */
+  retry: z.object({ budget: z.int().nullable(), initialMs: z.number(), maxMs: z.number() }),
+  deadlineMs: z.number().nullable(),
   /** the longest time that an item's attempt may rightly sit in the slot before its call leaves */
-  readonly slotWaitMs: number;
-}
+  slotWaitMs: z.number(),
+});
+
+/**
+ * What a lane's configuration says about an item, without anything secret: it is stored in histories, and
+ * read from them again. Durations are milliseconds. `null` is a `none` that somebody wrote out.
+ */
+export const LanePolicySchema = z.object({
+  lane: z.string(),
+  owner: z.string(),
+  operations: z.record(z.string(), OperationSchema),
+  /** e.g. `release:{payload.package}:{payload.version}`; null when every item brings its own key */
+  keyTemplate: z.string().nullable(),
+  delivery: DeliveryPolicySchema,
+});
+
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+export type Operation = Readonly<z.infer<typeof OperationSchema>>;
+export type DeliveryPolicy = Readonly<z.infer<typeof DeliveryPolicySchema>>;
+export type LanePolicy = Readonly<z.infer<typeof LanePolicySchema>>;
 
 /** The quota as it is used: `requests` is already our share of what the upstream grants. */
 export interface Limit {

@@ -50,6 +50,8 @@ export async function openDatabase(file: string): Promise<OwnedDatabase> {
   return {
     db,
     close: async () => {
+      // Elsewhere this build of SQLite can't open a WAL; a file that is closed in order anybody can read.
+      db.get('PRAGMA journal_mode = DELETE');
       db.close();
       await disown();
     },

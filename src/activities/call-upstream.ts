@@ -1,0 +1,260 @@
+import { ApplicationFailure, Context } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
+import {
+  type Attempts,
+  type Circumstances,
+  type Next,
+  AttemptsSchema,
+  EVIDENCE_BODY_BYTES,
+  NO_ATTEMPTS,
+  claimed,
+  decide,
+  givenBack,
+  mayNotTry,
+  settle,
+  settleLost,
+} from '../domain/attempts.ts';
+import { canonicalText } from '../domain/canonical.ts';
+import type { CallOutcome, CallTask } from '../domain/delivery.ts';
+import { formatDuration } from '../domain/duration.ts';
+import type { LaneConfig } from '../domain/policy.ts';
+import { rateLimitHold } from '../domain/rate-limit.ts';
+import { parseRetryAfter } from '../domain/retry-after.ts';
+import { type CallEnd, type Verdict, describeEnd, verdictOf } from '../domain/verdict.ts';
+import { blankSecrets } from '../lane/blank-secrets.ts';
+import type { Clock } from '../lane/clock.ts';
+import { type Departure, type Gate, GivenBack } from '../lane/gate.ts';
+import type { UpstreamConnection, UpstreamRequest } from '../lane/upstream-connection.ts';
+import type { LaneActivities } from './contract.ts';
+import { receiptOf } from './receipt.ts';
+
+export interface CallUpstreamParts {
+  readonly config: LaneConfig;
+  readonly gate: Gate;
+  readonly connection: UpstreamConnection;
+  readonly clock: Clock;
+  /** Tells the server what an attempt is about to do, and rejects unless the server has it and still wants it. */
+  readonly confirm: (taskToken: Uint8Array, attempts: Attempts) => Promise<void>;
+}
+
+/** The activity of a lane's slot: pace, call, verdict. */
+export function laneActivities(parts: CallUpstreamParts): LaneActivities {
+  return { callUpstream: (task) => new Attempt(parts, task, Context.current()).run() };
+}
+
+/** One attempt of one item, from taking the slot to freeing it. */
+class Attempt {
+  readonly #parts: CallUpstreamParts;
+  readonly #task: CallTask;
+  readonly #context: Context;
+  readonly #number: number;
+  #attempts: Attempts;
+
+  constructor(parts: CallUpstreamParts, task: CallTask, context: Context) {
+    this.#parts = parts;
+    this.#task = task;
+    this.#context = context;
+    this.#number = context.info.attempt;
+    this.#attempts = readAttempts(context.info.heartbeatDetails);
+  }
+
+  async run(): Promise<CallOutcome> {
+    // A third of the lease: two beats may get lost before the server takes us for lost.
+    const beat = setInterval(() => this.#beat(), this.#task.policy.leaseMs / 3);
+    try {
+      this.#accountForLostWorkers();
+      return await this.#callInTurn();
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  #beat(): void {
+    this.#context.heartbeat(this.#attempts);
+  }
+
+  #record(attempts: Attempts): void {
+    this.#attempts = attempts;
+    // What the server gets with an attempt's end are the details of the last beat.
+    this.#beat();
+  }
+
+  #accountForLostWorkers(): void {
+    const scheduledAtMs = this.#context.info.scheduledTimestampMs;
+    const circumstances = this.#circumstances(false);
+    this.#record(settleLost(this.#attempts, this.#number, this.#task.policy, scheduledAtMs, circumstances));
+  }
+
+  async #callInTurn(): Promise<CallOutcome> {
+    for (;;) {
+      await this.#waitForTurn();
+      const { policy, deadlineMs } = this.#task;
+      const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
+      if (unfit !== undefined) return this.#conclude(unfit);
+      await this.#claim();
+      const call = await this.#call();
+      if (call !== undefined) return this.#judge(call.end, call.departure);
+    }
+  }
+
+  async #waitForTurn(): Promise<void> {
+    try {
+      await this.#parts.gate.enter(this.#context.cancellationSignal);
+    } catch (error) {
+      if (!(error instanceof GivenBack)) throw error;
+      this.#giveBack(error.message);
+    }
+  }
+
+  /** Fails the attempt so that the item is at once in the queue again, its budget untouched. */
+  #giveBack(because: string): never {
+    this.#record(givenBack(this.#attempts, this.#number));
+    throw ApplicationFailure.create({
+      type: 'GivenBack',
+      message: `not sent: ${because}`,
+      // The server fails an activity for good whose next delay is 0.
+      nextRetryDelay: 1,
+      category: ApplicationFailureCategory.BENIGN,
+    });
+  }
+
+  /**
+   * Notes that the call leaves. Where the upstream takes no keys the server must have the note first: should
+   * we die now, the note alone tells the next attempt that this one may have been applied.
+   */
+  async #claim(): Promise<void> {
+    this.#record(claimed(this.#attempts, this.#number, this.#parts.clock.epochMs()));
+    if (this.#task.policy.idempotency !== null) return;
+    try {
+      await this.#parts.confirm(this.#context.info.taskToken, this.#attempts);
+    } catch (error) {
+      this.#giveBack(
+        `its claim was not confirmed: ${error instanceof Error ? error.message : String(error)}`,
+      );
+    }
+  }
+
+  /** Undefined when the lane no longer let the call leave once its connection stood. */
+  async #call(): Promise<{ end: CallEnd; departure: Departure | undefined } | undefined> {
+    let departure: Departure | undefined;
+    const end = await this.#parts.connection.call(this.#request(), {
+      mayLeave: () => {
+        departure = this.#parts.gate.depart();
+        return departure !== undefined;
+      },
+      answered: () => departure?.answered(),
+    });
+    return end.kind === 'kept' ? undefined : { end, departure };
+  }
+
+  /** The same bytes under the same key on every attempt. */
+  #request(): UpstreamRequest {
+    const { method, path, payload, key, correlationId, policy } = this.#task;
+    return {
+      method,
+      path,
+      timeoutMs: policy.timeoutMs,
+      body: canonicalText(payload),
+      headers: {
+        ...this.#parts.config.headers,
+        'Content-Type': 'application/json',
+        ...(policy.idempotency === null ? {} : { [policy.idempotency.header]: key }),
+        ...(correlationId === null ? {} : { 'X-Correlation-ID': correlationId }),
+      },
+    };
+  }
+
+  #judge(end: CallEnd, departure: Departure | undefined): CallOutcome {
+    const { config, gate, clock } = this.#parts;
+    const probe = departure?.probe ?? gate.state.probing;
+    const headers = end.kind === 'answered' ? end.headers : {};
+    const retryAfter = parseRetryAfter(headers.retryAfter, headers.date, clock.epochMs());
+    const verdict = verdictOf(end, this.#task.policy, retryAfter.usable);
+    // The lane first, and before the slot is free: whoever takes it next must find the lane as this call left it.
+    gate.report({
+      key: this.#task.key,
+      verdict,
+      end,
+      probe,
+      retryAfterMs: retryAfter.usable ? retryAfter.delayMs : null,
+    });
+    departure?.ended();
+    const holdMs = rateLimitHold(headers, gate.inFlight, config.retryAfterMaxMs);
+    if (holdMs !== undefined) gate.hold(holdMs);
+
+    const circumstances = this.#circumstances(probe);
+    this.#record(settle(this.#attempts, this.#number, verdict, this.#evidence(end, verdict), circumstances));
+    return this.#conclude(
+      decide(this.#attempts, verdict, end, this.#task.policy, circumstances),
+      end,
+      verdict,
+    );
+  }
+
+  #circumstances(probe: boolean): Circumstances {
+    const { gate, clock } = this.#parts;
+    const firstThrottledAtMs = this.#attempts.firstThrottledAtMs;
+    return {
+      nowMs: clock.epochMs(),
+      probe,
+      laneClosedForMs: gate.closedForMs(),
+      othersSucceed:
+        firstThrottledAtMs !== null && gate.othersSucceededSince(firstThrottledAtMs, this.#task.key),
+      random: Math.random(),
+    };
+  }
+
+  #evidence(end: CallEnd, verdict: Verdict): NonNullable<Attempts['last']> {
+    const answered = end.kind === 'answered';
+    const { secrets } = this.#parts.config;
+    return {
+      attempt: this.#number,
+      at: new Date(this.#parts.clock.epochMs()).toISOString(),
+      verdict,
+      ended: answered ? String(end.status) : end.code,
+      retryAfter:
+        answered && end.headers.retryAfter !== undefined
+          ? blankSecrets(end.headers.retryAfter, secrets)
+          : null,
+      body: answered ? firstBytes(blankSecrets(end.body, secrets), EVIDENCE_BODY_BYTES) : '',
+    };
+  }
+
+  #conclude(next: Next, end?: CallEnd, verdict?: Verdict): CallOutcome {
+    switch (next.kind) {
+      case 'succeeded': {
+        if (end?.kind !== 'answered') throw new TypeError('an unanswered call was taken for a success');
+        const at = new Date(this.#parts.clock.epochMs()).toISOString();
+        return {
+          kind: 'succeeded',
+          receipt: receiptOf(end, this.#parts.config, this.#number, at),
+          attempts: this.#attempts,
+        };
+      }
+      case 'park':
+        return { kind: 'parked', state: next.state, reason: next.reason, attempts: this.#attempts };
+      case 'retry': {
+        if (end === undefined || verdict === undefined) throw new TypeError('a retry without an attempt');
+        throw ApplicationFailure.create({
+          type: verdict,
+          message: `${describeEnd(end, verdict)}; next try in ${formatDuration(next.afterMs)}`,
+          nextRetryDelay: next.afterMs,
+          // Throttling is how a lane is meant to work; it should not look like an error.
+          ...(verdict === 'throttled' ? { category: ApplicationFailureCategory.BENIGN } : {}),
+        });
+      }
+    }
+  }
+}
+
+/** Details that can't be read are as good as none: the attempts that they told of then count as lost. */
+function readAttempts(details: unknown): Attempts {
+  const parsed = AttemptsSchema.safeParse(details);
+  return parsed.success ? parsed.data : NO_ATTEMPTS;
+}
+
+function firstBytes(text: string, count: number): string {
+  const bytes = Buffer.from(text);
+  // A character cut in two becomes U+FFFD at most.
+  return bytes.length <= count ? text : bytes.subarray(0, count).toString('utf8');
+}

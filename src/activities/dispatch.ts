@@ -1,0 +1,52 @@
+import { ApplicationFailure } from '@temporalio/activity';
+import { type Client, ServiceError } from '@temporalio/client';
+import pMap from 'p-map';
+import { z } from 'zod';
+import { keyHolder } from '../client/key-holder.ts';
+import type { LaneConfig } from '../domain/policy.ts';
+import type { BatchMemo, DispatchActivities } from './contract.ts';
+
+/** Enough to hide the round trips, few enough for a small server. */
+const LOOKUPS_AT_ONCE = 20;
+
+/** The activities of everybody who dispatches. They alone know the lanes' configuration. */
+export function dispatchActivities(
+  client: Client,
+  lanes: ReadonlyMap<string, LaneConfig>,
+): DispatchActivities {
+  return {
+    async prepareDispatch({ lane, batch, runId }) {
+      const config = lanes.get(lane);
+      if (config === undefined)
+        throw ApplicationFailure.nonRetryable(
+          `lane: expected one of ${[...lanes.keys()].join(', ')}, got "${lane}"`,
+          'UnknownLane',
+        );
+      return { policy: config.policy, earlier: await earlierRun(client, batch, runId) };
+    },
+    lookUpKeys: (keys) => pMap(keys, (key) => keyHolder(client, key), { concurrency: LOOKUPS_AT_ONCE }),
+  };
+}
+
+const BatchMemoSchema: z.ZodType<BatchMemo> = z.object({ content: z.string(), keyTemplate: z.string() });
+
+/** The memo of the newest earlier run of a batch that came as far as to know its policy. */
+async function earlierRun(client: Client, batch: string, runId: string): Promise<BatchMemo | null> {
+  const query = `WorkflowId = '${batch.replaceAll("'", "\\'")}'`;
+  try {
+    for await (const execution of client.workflow.list({ query })) {
+      const memo = BatchMemoSchema.safeParse(execution.memo);
+      if (execution.runId !== runId && memo.success) return memo.data;
+    }
+    return null;
+  } catch (error) {
+    // The time-skipping test server keeps no list of workflows.
+    if (error instanceof ServiceError && isUnimplemented(error.cause)) return null;
+    throw error;
+  }
+}
+
+function isUnimplemented(cause: unknown): boolean {
+  const UNIMPLEMENTED = 12;
+  return typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === UNIMPLEMENTED;
+}

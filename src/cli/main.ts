@@ -1,0 +1,61 @@
+#!/usr/bin/env node
+import { Command } from 'commander';
+import { BatchIdTakenError, BatchRefusedError, NotFoundError } from '../client.ts';
+import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
+import { NamespaceNotReadyError } from '../namespace.ts';
+import { batchCommand } from './batch.ts';
+import { devCommand } from './dev.ts';
+import { CliError, EXIT, type ExitCode } from './exit.ts';
+import { itemCommand } from './item.ts';
+import { publishCommand } from './publish.ts';
+import { upstreamCommand } from './upstream.ts';
+import { workerCommand } from './worker.ts';
+
+const program = new Command('onelane')
+  .description('sends every item of a batch to one quota-limited API, once, at the pace that the API allows')
+  .exitOverride()
+  .addCommand(devCommand())
+  .addCommand(workerCommand())
+  .addCommand(upstreamCommand())
+  .addCommand(publishCommand())
+  .addCommand(batchCommand())
+  .addCommand(itemCommand());
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = fail(error);
+}
+
+/** Says what went wrong on stderr, with a stack only where nobody foresaw it. */
+function fail(error: unknown): ExitCode {
+  const exitCode = exitCodeOf(error);
+  if (exitCode === EXIT.failed) console.error(error);
+  else if (error instanceof Error && !isCommanderError(error)) console.error(`onelane: ${error.message}`);
+  return exitCode;
+}
+
+function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CliError) return error.exitCode;
+  if (error instanceof TemporalUnreachableError) return EXIT.unreachable;
+  if (error instanceof NotFoundError) return EXIT.notFound;
+  if (
+    error instanceof BatchRefusedError ||
+    error instanceof BatchIdTakenError ||
+    error instanceof TemporalConfigError ||
+    error instanceof NamespaceNotReadyError
+  )
+    return EXIT.usage;
+  if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  return EXIT.failed;
+}
+
+/** Commander has printed these itself: help, a version, or how its arguments were meant. */
+function isCommanderError(error: unknown): error is Error & { exitCode: number } {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    String(error.code).startsWith('commander.') &&
+    'exitCode' in error
+  );
+}

@@ -1,0 +1,7 @@
+/** For TypeScript callers: publish a batch, and see what became of it. */
+export { type BatchStatus, batchStatus } from './client/batch-status.ts';
+export { BatchIdTakenError, BatchRefusedError, NotFoundError } from './client/errors.ts';
+export { type ItemRecord, itemRecord } from './client/item-record.ts';
+export { type PublishOptions, type Published, publish } from './client/publish.ts';
+export type { Admission, Batch, BatchCounts, BatchProgress } from './domain/batch.ts';
+export type { ItemState, PublishedItem } from './domain/item.ts';

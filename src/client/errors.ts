@@ -1,0 +1,14 @@
+/** The batch as a whole can't be dispatched, and none of its items was started. Mend what the message names. */
+export class BatchRefusedError extends Error {
+  override readonly name = 'BatchRefusedError';
+}
+
+/** The batchId belongs to a batch with other content. Publish under another one. */
+export class BatchIdTakenError extends Error {
+  override readonly name = 'BatchIdTakenError';
+}
+
+/** Nothing is known under this name, or not any more: Temporal keeps closed workflows for its retention only. */
+export class NotFoundError extends Error {
+  override readonly name = 'NotFoundError';
+}

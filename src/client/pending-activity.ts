@@ -1,0 +1,45 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client';
+import type { Payload } from '@temporalio/common';
+import proto from '@temporalio/proto';
+
+const { PENDING_ACTIVITY_STATE_SCHEDULED, PENDING_ACTIVITY_STATE_UNSPECIFIED } =
+  proto.temporal.api.enums.v1.PendingActivityState;
+
+/** What the server knows of an activity that has not ended. While one backs off, the workflow knows nothing of it. */
+export interface PendingActivity {
+  /** a worker has it; otherwise it waits in its queue, or for its next try */
+  readonly started: boolean;
+  readonly attempt: number;
+  readonly nextAttemptAt: Date | null;
+  readonly lastHeartbeatAt: Date | null;
+  readonly workerIdentity: string | null;
+  readonly lastFailure: string | null;
+  readonly heartbeatDetails: readonly Payload[];
+}
+
+/** The pending activity of an item, which never has more than one. */
+export function pendingActivityOf(description: WorkflowExecutionDescription): PendingActivity | undefined {
+  const pending = description.raw.pendingActivities?.[0];
+  if (!pending) return undefined;
+  const state = pending.state ?? PENDING_ACTIVITY_STATE_UNSPECIFIED;
+  const started = state !== PENDING_ACTIVITY_STATE_SCHEDULED && state !== PENDING_ACTIVITY_STATE_UNSPECIFIED;
+  return {
+    started,
+    attempt: pending.attempt ?? 1,
+    nextAttemptAt: started ? null : dateOf(pending.nextAttemptScheduleTime ?? pending.scheduledTime),
+    lastHeartbeatAt: dateOf(pending.lastHeartbeatTime ?? pending.lastStartedTime),
+    workerIdentity: pending.lastWorkerIdentity || null,
+    lastFailure: pending.lastFailure?.message ?? null,
+    heartbeatDetails: pending.heartbeatDetails?.payloads ?? [],
+  };
+}
+
+interface Timestamp {
+  readonly seconds?: { toNumber(): number } | null;
+  readonly nanos?: number | null;
+}
+
+function dateOf(timestamp: Timestamp | null | undefined): Date | null {
+  if (!timestamp?.seconds) return null;
+  return new Date(timestamp.seconds.toNumber() * 1000 + Math.floor((timestamp.nanos ?? 0) / 1e6));
+}

@@ -1,0 +1,190 @@
+import { canonicalText, digest, utf8Length } from './canonical.ts';
+import { type Admission, type Batch, describeIssues } from './batch.ts';
+import { batchWorkflowId } from './ids.ts';
+import {
+  type Item,
+  type ItemState,
+  type PublishedItem,
+  ItemSchema,
+  MAX_PAYLOAD_BYTES,
+  UnreadableItemSchema,
+  keyFault,
+} from './item.ts';
+import { jsonFault } from './json.ts';
+import type { LanePolicy } from './policy.ts';
+import { fillKey, fillPath, parseTemplate } from './template.ts';
+
+/** A valid item that is the first of its batch to name its key: it asks for that key. */
+export interface Candidate {
+  readonly position: number;
+  readonly item: Item;
+  readonly fingerprint: string;
+  readonly path: string;
+}
+
+/** A valid item whose key an earlier position of its batch asks for already. */
+export interface Follower extends Candidate {
+  readonly of: Candidate;
+}
+
+/**
+ * What can be said of a batch without asking anybody: which positions are rejected, which ask for a key, and
+ * which can only be answered once it is known who got that key.
+ */
+export interface Triage {
+  readonly rejected: Admission[];
+  readonly candidates: Candidate[];
+  readonly followers: Follower[];
+}
+
+export function triage(batch: Batch, policy: LanePolicy): Triage {
+  const rejected: Admission[] = [];
+  const candidates = new Map<string, Candidate>();
+  const followers: Follower[] = [];
+  batch.items.forEach((raw, position) => {
+    const judged = judgeItem(raw, policy);
+    if (!judged.ok) {
+      rejected.push({ position, key: givenKey(raw), admission: 'rejected', reason: judged.reason });
+      return;
+    }
+    const candidate: Candidate = { position, ...judged };
+    const first = candidates.get(judged.item.key);
+    if (first === undefined) candidates.set(judged.item.key, candidate);
+    else followers.push({ ...candidate, of: first });
+  });
+  return { rejected, candidates: [...candidates.values()], followers };
+}
+
+type Judged = { ok: true; item: Item; fingerprint: string; path: string } | { ok: false; reason: string };
+
+/** Validates one item by the lane's policy and settles its key, its operation and its path. */
+function judgeItem(raw: unknown, policy: LanePolicy): Judged {
+  const unreadable = UnreadableItemSchema.safeParse(raw);
+  if (unreadable.success) return { ok: false, reason: unreadable.data.unreadable };
+  // Depth first: everything after this may recurse.
+  const fault = jsonFault(raw, 'item');
+  if (fault !== undefined) return { ok: false, reason: fault.replace(/^item\.(?=.)/, '') };
+  const parsed = ItemSchema.safeParse(raw);
+  if (!parsed.success) return { ok: false, reason: describeIssues(parsed.error, 'item') };
+  const bytes = utf8Length(canonicalText(parsed.data.payload));
+  if (bytes > MAX_PAYLOAD_BYTES) {
+    const reason = `payload: expected at most ${MAX_PAYLOAD_BYTES} bytes (256 KiB), got ${bytes}; store it elsewhere and send a reference`;
+    return { ok: false, reason };
+  }
+  if (parsed.data.partition !== undefined)
+    return { ok: false, reason: `partition: lane "${policy.lane}" is not partitioned` };
+  return settleItem(parsed.data, policy);
+}
+
+function settleItem(published: PublishedItem, policy: LanePolicy): Judged {
+  const operation = operationOf(published, policy);
+  if (!operation.ok) return operation;
+  const named = { ...published, operation: operation.name };
+  const key = keyOf(named, policy);
+  if (!key.ok) return key;
+  const item: Item = { ...named, key: key.text };
+  const path = fillPath(parseTemplate(operation.path), item);
+  if (!path.ok) return { ok: false, reason: `${path.reason} (path of operation "${operation.name}")` };
+  return { ok: true, item, fingerprint: fingerprint(policy.lane, item), path: path.text };
+}
+
+function operationOf(item: PublishedItem, policy: LanePolicy) {
+  const names = Object.keys(policy.operations);
+  const name = item.operation ?? (names.length === 1 ? names[0] : undefined);
+  const operation =
+    name !== undefined && Object.hasOwn(policy.operations, name) ? policy.operations[name] : undefined;
+  if (name === undefined || operation === undefined) {
+    const got = name === undefined ? 'none' : `"${name}"`;
+    return { ok: false, reason: `operation: expected one of ${names.join(', ')}, got ${got}` } as const;
+  }
+  return { ok: true, name, path: operation.path } as const;
+}
+
+function keyOf(item: PublishedItem, policy: LanePolicy) {
+  if (item.key !== undefined) return { ok: true, text: item.key } as const;
+  if (policy.keyTemplate === null)
+    return { ok: false, reason: `key: required, since lane "${policy.lane}" has no key template` } as const;
+  const filled = fillKey(parseTemplate(policy.keyTemplate), item);
+  if (!filled.ok) return { ok: false, reason: `${filled.reason} (key template)` } as const;
+  const fault = keyFault(filled.text);
+  if (fault !== undefined) return { ok: false, reason: `key derived as "${filled.text}": ${fault}` } as const;
+  return filled;
+}
+
+/** SHA-256 over what makes the operation. Who asks for it, when, and how urgently, does not. */
+export function fingerprint(lane: string, item: Item): string {
+  return digest({
+    lane,
+    partition: item.partition ?? null,
+    operation: item.operation,
+    version: item.version ?? null,
+    payload: item.payload,
+  });
+}
+
+function givenKey(raw: unknown): string | null {
+  if (typeof raw !== 'object' || raw === null || !('key' in raw) || typeof raw.key !== 'string') return null;
+  return raw.key.slice(0, 255);
+}
+
+/** Who holds a key in Temporal, as far as it can be read off a workflow. */
+export type KeyHolder =
+  | { kind: 'nobody' }
+  | { kind: 'foreign'; workflowType: string }
+  | { kind: 'item'; fingerprint: string; batch: string; position: number; state: ItemState };
+
+/** Answers a candidate whose key is taken, or undefined when it has become free. */
+export function admitTaken(candidate: Candidate, holder: KeyHolder, batch: Batch): Admission | undefined {
+  const { position } = candidate;
+  const { key } = candidate.item;
+  switch (holder.kind) {
+    case 'nobody':
+      return undefined;
+    case 'foreign':
+      return {
+        position,
+        key,
+        admission: 'conflict',
+        reason: `key: taken by a workflow of type ${holder.workflowType}`,
+      };
+    case 'item': {
+      const me = batchWorkflowId(batch.batchId, batch.page);
+      const ours = holder.batch === me && holder.position === position;
+      if (holder.fingerprint !== candidate.fingerprint)
+        return {
+          position,
+          key,
+          admission: 'conflict',
+          reason: `key: taken by another operation, of ${holder.batch}`,
+        };
+      // An earlier run of this batch started it: the answer is what it was then.
+      if (ours) return { position, key, admission: 'accepted' };
+      return { position, key, admission: 'duplicate', state: holder.state, batch: holder.batch };
+    }
+  }
+}
+
+/**
+ * Answers a later position of a key by whoever holds the key in the end, which need not be the first
+ * position of this batch: that one may itself be in conflict with an older item.
+ */
+export function admitFollower(
+  follower: Follower,
+  first: Admission,
+  holder: KeyHolder | undefined,
+): Admission {
+  const { position, of } = follower;
+  const { key } = follower.item;
+  const at = { position, key, of: of.position };
+  if (first.admission === 'pending') return { position, key, admission: 'pending' };
+  if (holder?.kind === 'foreign')
+    return {
+      ...at,
+      admission: 'conflict',
+      reason: `key: taken by a workflow of type ${holder.workflowType}`,
+    };
+  const held = holder?.kind === 'item' ? holder : { fingerprint: of.fingerprint, state: 'waiting' as const };
+  if (held.fingerprint !== follower.fingerprint)
+    return { ...at, admission: 'conflict', reason: 'key: taken by another operation' };
+  return { ...at, admission: 'duplicate', state: held.state };
+}

@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { boundDepth, canonicalText, digest, utf8Length } from './canonical.ts';
+import type { ItemState } from './item.ts';
+
+/** One page: what one `dispatchBatch` workflow can start within its history and answer within one result. */
+export const MAX_PAGE_ITEMS = 500;
+/** Temporal refuses payloads over 2 MiB, and the page is stored twice. */
+export const MAX_PAGE_BYTES = 1024 * 1024;
+
+const NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
+const name = z
+  .string()
+  .regex(NAME, 'expected 1 to 200 printable ASCII characters, not beginning or ending with a space')
+  .refine((text) => !text.includes('/'), 'may not contain "/", which separates the parts of an ID');
+
+/** The input of `dispatchBatch`. Items are judged one by one, later: a bad one must not stop the good ones. */
+export const BatchSchema = z.strictObject({
+  batchId: name,
+  page: z.int().min(0).optional(),
+  lane: name,
+  publisher: z.string().min(1).max(255).optional(),
+  items: z
+    .array(z.unknown())
+    .min(1, 'expected at least one item, got an empty batch')
+    .max(MAX_PAGE_ITEMS, `expected at most ${MAX_PAGE_ITEMS} items in one page`),
+});
+export type Batch = z.infer<typeof BatchSchema>;
+
+/** Parses a batch, or says all that is wrong with it as a whole. */
+export function parseBatch(input: unknown): { ok: true; batch: Batch } | { ok: false; reason: string } {
+  const parsed = BatchSchema.safeParse(input);
+  if (!parsed.success) return { ok: false, reason: describeIssues(parsed.error, 'batch') };
+  const bytes = utf8Length(canonicalText(boundDepth(parsed.data.items)));
+  if (bytes > MAX_PAGE_BYTES)
+    return {
+      ok: false,
+      reason: `items: expected at most ${MAX_PAGE_BYTES} bytes (1 MiB) in one page, got ${bytes}`,
+    };
+  return { ok: true, batch: parsed.data };
+}
+
+/** Every fault of a zod error in one line, each with the field that it is about. */
+export function describeIssues(error: z.ZodError, whole: string): string {
+  return error.issues.map((issue) => `${issue.path.join('.') || whole}: ${issue.message}`).join('; ');
+}
+
+/**
+ * What makes two publishes the same batch: lane, page and items, whatever the order of names in them.
+ * Who publishes it doesn't. Works for batches that hold invalid items, too.
+ */
+export function contentHash(batch: Pick<Batch, 'lane' | 'page' | 'items'>): string {
+  return digest(boundDepth([batch.lane, batch.page ?? 0, batch.items]));
+}
+
+/** The answer to one position of a publish. */
+export type Admission =
+  | { position: number; key: string; admission: 'accepted' }
+  /** `of` is the position in this batch that the key stands at first; `batch` is another batch that brought it */
+  | { position: number; key: string; admission: 'duplicate'; state: ItemState; of?: number; batch?: string }
+  | { position: number; key: string; admission: 'conflict'; reason: string; of?: number }
+  | { position: number; key: string | null; admission: 'rejected'; reason: string }
+  | { position: number; key: string | null; admission: 'pending' };
+
+export type AdmissionKind = Admission['admission'];
+
+/** A batch at a moment: every position's admission, and where each accepted item stands. */
+export interface BatchProgress {
+  batchId: string;
+  lane: string;
+  content: string;
+  /** false while some position is still `pending` */
+  admitted: boolean;
+  admissions: Admission[];
+  /** by key, of accepted items only */
+  states: { [key: string]: ItemState };
+  counts: BatchCounts;
+}
+
+/** Counts that add up: published = the admissions, accepted = the ends and what is open. */
+export interface BatchCounts {
+  published: number;
+  accepted: number;
+  duplicate: number;
+  conflict: number;
+  rejected: number;
+  pending: number;
+  succeeded: number;
+  dead: number;
+  uncertain: number;
+  discarded: number;
+  terminated: number;
+  open: number;
+}
+
+export function countBatch(
+  admissions: readonly Admission[],
+  states: { [key: string]: ItemState },
+): BatchCounts {
+  const counts: BatchCounts = {
+    published: admissions.length,
+    accepted: 0,
+    duplicate: 0,
+    conflict: 0,
+    rejected: 0,
+    pending: 0,
+    succeeded: 0,
+    dead: 0,
+    uncertain: 0,
+    discarded: 0,
+    terminated: 0,
+    open: 0,
+  };
+  for (const { admission } of admissions) counts[admission]++;
+  for (const state of Object.values(states)) counts[countedAs(state)]++;
+  return counts;
+}
+
+function countedAs(state: ItemState) {
+  switch (state) {
+    case 'waiting':
+    case 'sending':
+    case 'retrying':
+      return 'open';
+    default:
+      return state;
+  }
+}

@@ -1,0 +1,62 @@
+import { fileURLToPath } from 'node:url';
+import type { Client } from '@temporalio/client';
+import { type NativeConnection, Worker } from '@temporalio/worker';
+import { dispatchActivities } from './activities/dispatch.ts';
+import type { Config } from './config.ts';
+import { DISPATCH_TASK_QUEUE } from './domain/ids.ts';
+import { realClock } from './lane/clock.ts';
+import { LaneConsumer } from './lane/consumer.ts';
+
+export interface WorkerParts {
+  readonly config: Config;
+  readonly connection: NativeConnection;
+  readonly client: Client;
+  /** one line for whoever watches the process */
+  readonly say: (line: string) => void;
+}
+
+export interface RunningWorker {
+  /** Resolves once everything has ended after `stop`; rejects when any part can't go on. */
+  readonly ended: Promise<void>;
+  /** Nothing leaves any more, the calls in flight end, then dispatch ends. */
+  stop(because: string): void;
+}
+
+/** One worker process: dispatch and items, and a consumer for each lane of its configuration. */
+export async function startWorker({ config, connection, client, say }: WorkerParts): Promise<RunningWorker> {
+  const dispatch = await Worker.create({
+    connection,
+    namespace: client.options.namespace,
+    taskQueue: DISPATCH_TASK_QUEUE,
+    workflowsPath: fileURLToPath(new URL('./workflows', import.meta.url)),
+    activities: { ...dispatchActivities(client, config.lanes) },
+  });
+  const consumers = [...config.lanes.values()].map(
+    (lane) => new LaneConsumer({ config: lane, connection, client, clock: realClock, say }),
+  );
+  const dispatching = dispatch.run();
+  const consuming = consumers.map((consumer) => consumer.start());
+
+  let stopping: Promise<void> | undefined;
+  const stop = async (because: string): Promise<void> => {
+    // Lanes first: they end their calls, and what they give back must still find its workflow.
+    await Promise.allSettled(consumers.map((consumer) => consumer.stop(because)));
+    if (dispatch.getState() === 'RUNNING') dispatch.shutdown();
+  };
+  const stopOnce = (because: string): void => {
+    stopping ??= stop(because);
+  };
+  const all = Promise.all([dispatching, ...consuming]);
+  // One part alone must not go on as if all were well.
+  all.catch(() => stopOnce('another part of this worker failed'));
+  return {
+    ended: all.then(
+      () => stopping,
+      async (error: unknown) => {
+        await stopping;
+        throw error;
+      },
+    ),
+    stop: stopOnce,
+  };
+}

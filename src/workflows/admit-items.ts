@@ -1,0 +1,167 @@
+import {
+  ChildWorkflowCancellationType,
+  ParentClosePolicy,
+  WorkflowIdReusePolicy,
+  proxyActivities,
+  sleep,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import type { DispatchActivities } from '../activities/contract.ts';
+import {
+  type Candidate,
+  type KeyHolder,
+  type Triage,
+  admitFollower,
+  admitTaken,
+} from '../domain/admission.ts';
+import type { Batch } from '../domain/batch.ts';
+import type { Delivery, ItemMemo } from '../domain/delivery.ts';
+import { hasEnded, isParked } from '../domain/item.ts';
+import type { LanePolicy } from '../domain/policy.ts';
+import type { BatchLedger } from './batch-ledger.ts';
+import type { deliverItem } from './deliver-item.ts';
+import { followChild } from './follow-items.ts';
+import { ONELANE_BATCH, ONELANE_LANE, ONELANE_STATE } from './visibility.ts';
+
+/** More child starts at once contend for the parent's lock on the server, and are slower. */
+const STARTS_OUTSTANDING = 10;
+const KEYS_PER_LOOKUP = 50;
+
+const { lookUpKeys } = proxyActivities<DispatchActivities>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+});
+
+/** Starts one deliverItem per candidate, in order, and answers every position by who holds its key in the end. */
+export async function admitItems(
+  batch: Batch,
+  triage: Triage,
+  policy: LanePolicy,
+  ledger: BatchLedger,
+): Promise<void> {
+  const holders = new Map<string, KeyHolder>();
+  let open = triage.candidates;
+  while (open.length > 0) {
+    const taken = await startInOrder(open, batch, policy, ledger);
+    open = await answerTaken(taken, batch, ledger, holders);
+    // A key that was taken and is free now has just passed its retention.
+    if (open.length > 0) await sleep('200ms');
+  }
+  for (const follower of triage.followers) {
+    const first = ledger.admissionAt(follower.of.position);
+    ledger.answer([admitFollower(follower, first, holders.get(follower.item.key))]);
+  }
+}
+
+/** Returns the candidates whose keys somebody holds already. */
+async function startInOrder(
+  candidates: readonly Candidate[],
+  batch: Batch,
+  policy: LanePolicy,
+  ledger: BatchLedger,
+): Promise<Candidate[]> {
+  const taken: Candidate[] = [];
+  const queue = candidates.values();
+  // All starters draw from one iterator, so the starts keep the batch's order.
+  const starter = async (): Promise<void> => {
+    for (const candidate of queue) {
+      if (!(await startItem(candidate, batch, policy, ledger))) taken.push(candidate);
+    }
+  };
+  await Promise.all(Array.from({ length: STARTS_OUTSTANDING }, starter));
+  return taken;
+}
+
+/** False when the key is taken. */
+async function startItem(
+  candidate: Candidate,
+  batch: Batch,
+  policy: LanePolicy,
+  ledger: BatchLedger,
+): Promise<boolean> {
+  const { item, position } = candidate;
+  const delivery = deliveryOf(candidate, batch, policy);
+  const memo: ItemMemo = {
+    fingerprint: delivery.fingerprint,
+    batch: delivery.batch.workflowId,
+    position,
+    publisher: delivery.publisher,
+  };
+  try {
+    const child = await startChild<typeof deliverItem>('deliverItem', {
+      workflowId: item.key,
+      args: [delivery],
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      // An item outlives its batch, whatever happens to that.
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+      cancellationType: ChildWorkflowCancellationType.ABANDON,
+      memo: { ...memo },
+      typedSearchAttributes: [
+        { key: ONELANE_LANE, value: batch.lane },
+        { key: ONELANE_BATCH, value: batch.batchId },
+        { key: ONELANE_STATE, value: 'waiting' },
+      ],
+      staticSummary: `${item.operation} in lane ${batch.lane}, position ${position} of batch ${batch.batchId}`,
+      ...(item.priority === undefined ? {} : { priority: { priorityKey: item.priority } }),
+    });
+    ledger.answer([{ position, key: item.key, admission: 'accepted' }]);
+    followChild(item.key, child, ledger);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}
+
+function deliveryOf(
+  { item, position, fingerprint, path }: Candidate,
+  batch: Batch,
+  policy: LanePolicy,
+): Delivery {
+  const operation = policy.operations[item.operation];
+  if (operation === undefined) throw new TypeError(`operation "${item.operation}" was not checked`);
+  return {
+    item,
+    lane: batch.lane,
+    batch: { workflowId: workflowInfo().workflowId, batchId: batch.batchId, position },
+    publisher: batch.publisher ?? null,
+    fingerprint,
+    request: { method: operation.method, path },
+    policy: policy.delivery,
+  };
+}
+
+/** Answers those whose holder could be found; returns those whose key has become free. */
+async function answerTaken(
+  taken: Candidate[],
+  batch: Batch,
+  ledger: BatchLedger,
+  holders: Map<string, KeyHolder>,
+): Promise<Candidate[]> {
+  const freed: Candidate[] = [];
+  for (let from = 0; from < taken.length; from += KEYS_PER_LOOKUP) {
+    const asked = taken.slice(from, from + KEYS_PER_LOOKUP);
+    const found = await lookUpKeys(asked.map(({ item }) => item.key));
+    asked.forEach((candidate, index) => {
+      const holder = found[index] ?? { kind: 'nobody' };
+      const admission = admitTaken(candidate, holder, batch);
+      if (admission === undefined) {
+        freed.push(candidate);
+        return;
+      }
+      holders.set(candidate.item.key, holder);
+      ledger.answer([admission]);
+      if (admission.admission === 'accepted' && holder.kind === 'item')
+        adopt(candidate.item.key, holder, ledger);
+    });
+  }
+  return freed;
+}
+
+/** Takes over an item that an earlier run of this batch started. */
+function adopt(key: string, { state }: Extract<KeyHolder, { kind: 'item' }>, ledger: BatchLedger): void {
+  if (isParked(state) || hasEnded(state)) ledger.settled(key, state);
+  else ledger.stragglers.add(key);
+}

@@ -1,0 +1,66 @@
+import { type Admission, type Batch, type BatchProgress, countBatch } from '../domain/batch.ts';
+import { type ItemState, hasEnded, isParked } from '../domain/item.ts';
+
+/** Keeps what a batch knows of its positions and of its accepted items, and nothing else. */
+export class BatchLedger {
+  readonly #batch: Batch;
+  readonly #content: string;
+  readonly #admissions: Admission[];
+  readonly #states = new Map<string, ItemState>();
+  /** what items said before their admission was known here; never counted for a key that isn't ours */
+  readonly #early = new Map<string, ItemState>();
+  /** accepted by an earlier run of this batch, so that no child handle tells how they end */
+  readonly stragglers = new Set<string>();
+
+  constructor(batch: Batch, content: string) {
+    this.#batch = batch;
+    this.#content = content;
+    this.#admissions = batch.items.map((_, position) => ({ position, key: null, admission: 'pending' }));
+  }
+
+  answer(admissions: readonly Admission[]): void {
+    for (const admission of admissions) {
+      this.#admissions[admission.position] = admission;
+      if (admission.admission === 'accepted')
+        this.#states.set(admission.key, this.#early.get(admission.key) ?? 'waiting');
+    }
+  }
+
+  /** An item has ended or parked. */
+  settled(key: string, state: ItemState): void {
+    this.stragglers.delete(key);
+    if (this.#states.has(key)) this.#states.set(key, state);
+    else this.#early.set(key, state);
+  }
+
+  admissionAt(position: number): Admission {
+    const admission = this.#admissions[position];
+    if (admission === undefined) throw new RangeError(`position ${position} is not in this batch`);
+    return admission;
+  }
+
+  admissions(): Admission[] {
+    return [...this.#admissions];
+  }
+
+  get admitted(): boolean {
+    return this.#admissions.every(({ admission }) => admission !== 'pending');
+  }
+
+  allSettled(): boolean {
+    return [...this.#states.values()].every((state) => isParked(state) || hasEnded(state));
+  }
+
+  progress(): BatchProgress {
+    const states = Object.fromEntries(this.#states);
+    return {
+      batchId: this.#batch.batchId,
+      lane: this.#batch.lane,
+      content: this.#content,
+      admitted: this.admitted,
+      admissions: this.admissions(),
+      states,
+      counts: countBatch(this.#admissions, states),
+    };
+  }
+}

@@ -1,0 +1,107 @@
+import {
+  ActivityCancellationType,
+  condition,
+  getExternalWorkflowHandle,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { LaneActivities } from '../activities/contract.ts';
+import type { CallOutcome, Delivery, ItemEnd } from '../domain/delivery.ts';
+import { laneTaskQueue } from '../domain/ids.ts';
+import type { ItemState, ParkedState } from '../domain/item.ts';
+import * as messages from './messages.ts';
+import { ONELANE_STATE } from './visibility.ts';
+
+/** One item, from its admission to its end. Its workflow ID is the item's key. */
+export async function deliverItem(delivery: Delivery): Promise<ItemEnd> {
+  const eligibleAtMs = eligibleAt(delivery);
+  const deadlineMs = delivery.policy.deadlineMs === null ? null : eligibleAtMs + delivery.policy.deadlineMs;
+  let state: ItemState = 'waiting';
+  let outcome: CallOutcome | null = null;
+  setHandler(messages.item, () => {
+    const { policy: _policy, request: _request, ...told } = delivery;
+    return { delivery: { ...told, deadlineMs }, state, outcome };
+  });
+
+  await untilEligible(delivery, eligibleAtMs);
+  outcome = await callUpstream(delivery, deadlineMs);
+  if (outcome.kind === 'succeeded') {
+    const { receipt } = outcome;
+    state = 'succeeded';
+    setCurrentDetails(`Succeeded with status ${receipt.status}${receipt.replayed ? ', replayed' : ''}.`);
+    return { state, receipt };
+  }
+  state = outcome.state;
+  return await park(delivery, outcome.state, outcome.reason);
+}
+
+/** Epoch ms: the later of admission and `notBefore`. The deadline runs from here. */
+function eligibleAt({ item }: Delivery): number {
+  const admittedAtMs = workflowInfo().startTime.getTime();
+  return item.notBefore === undefined ? admittedAtMs : Math.max(admittedAtMs, Date.parse(item.notBefore));
+}
+
+async function untilEligible({ item }: Delivery, eligibleAtMs: number): Promise<void> {
+  const waitMs = eligibleAtMs - Date.now();
+  if (waitMs <= 0) return;
+  setCurrentDetails(`Waits until ${item.notBefore}, its notBefore.`);
+  await sleep(waitMs, { summary: 'notBefore' });
+}
+
+async function callUpstream(delivery: Delivery, deadlineMs: number | null): Promise<CallOutcome> {
+  const { item, lane, policy, request } = delivery;
+  setCurrentDetails(`Waits for its turn in lane ${lane}; the pending activity says where it stands.`);
+  const activities = proxyActivities<LaneActivities>({
+    taskQueue: laneTaskQueue(lane),
+    summary: `${request.method} ${request.path} in lane ${lane}`,
+    // No scheduleToStart: the task queue is the durable queue, and an item may wait in it for days.
+    // No scheduleToClose: the deadline is checked before a call leaves and must not cut one in flight, and the
+    // server would fail a retry at once whose Retry-After is longer than what remains.
+    // startToClose bounds one attempt that still beats but makes no progress.
+    startToCloseTimeout: policy.slotWaitMs,
+    // How long a worker may go unheard before its item is eligible again.
+    heartbeatTimeout: policy.leaseMs,
+    // Only for attempts whose worker was lost; all others bring their own delay. No maximumAttempts: throttled
+    // attempts would count, and the budget is kept by the activity.
+    retry: {
+      initialInterval: policy.retry.initialMs,
+      maximumInterval: policy.retry.maxMs,
+      backoffCoefficient: 2,
+    },
+    // A call in flight ends as what it becomes.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+  return await activities.callUpstream({
+    lane,
+    key: item.key,
+    correlationId: item.correlationId ?? null,
+    method: request.method,
+    path: request.path,
+    payload: item.payload,
+    policy,
+    deadlineMs,
+  });
+}
+
+/** Keeps the key, tells the batch, and waits for an operator. Only cancelling or terminating ends it as yet. */
+async function park(delivery: Delivery, state: ParkedState, reason: string): Promise<never> {
+  setCurrentDetails(`Parked as ${state}: ${reason}`);
+  upsertSearchAttributes([{ key: ONELANE_STATE, value: state }]);
+  await tellBatch(delivery, state);
+  await condition(() => false);
+  throw new Error('a parked item was released by nobody');
+}
+
+async function tellBatch({ batch, item }: Delivery, state: ParkedState): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(batch.workflowId).signal(messages.parked, { key: item.key, state });
+  } catch (error) {
+    // A batch that is gone does not hurt the item.
+    if (isCancellation(error)) throw error;
+  }
+}

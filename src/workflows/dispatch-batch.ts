@@ -1,0 +1,129 @@
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  condition,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertMemo,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { DispatchActivities, DispatchPlan } from '../activities/contract.ts';
+import { triage } from '../domain/admission.ts';
+import { type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
+import { digest } from '../domain/canonical.ts';
+import { batchWorkflowId } from '../domain/ids.ts';
+import { BatchLedger } from './batch-ledger.ts';
+import { admitItems } from './admit-items.ts';
+import { followStragglers } from './follow-items.ts';
+import * as messages from './messages.ts';
+import { ONELANE_BATCH, ONELANE_LANE } from './visibility.ts';
+
+const { prepareDispatch } = proxyActivities<DispatchActivities>({
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+});
+
+/**
+ * One page of a batch: answers for each of its items, starts those that it admits, and follows them to their
+ * ends. Running it again, by whoever and however often, gives the same answers.
+ *
+ * @param input a `Batch`, from our client or typed by hand
+ * @throws ApplicationFailure of type `BatchRefused` when the batch as a whole can't be dispatched, or
+ *   `BatchIdTaken` when its ID belongs to other content; none of its items was started then
+ */
+export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
+  const batch = acceptInput(input);
+  const content = contentHash(batch);
+  const ledger = new BatchLedger(batch, content);
+  let refusal: ApplicationFailure | undefined;
+  setHandler(messages.progress, () => ledger.progress());
+  setHandler(messages.parked, ({ key, state }) => ledger.settled(key, state));
+  setHandler(
+    messages.admissions,
+    async () => {
+      await condition(() => ledger.admitted || refusal !== undefined);
+      if (refusal !== undefined) throw refusal;
+      return ledger.admissions();
+    },
+    { validator: (asked) => refuseOtherContent(batch, content, asked) },
+  );
+
+  try {
+    setCurrentDetails(`Asks for the policy of lane ${batch.lane}.`);
+    const { policy } = await prepare(batch, content);
+    const sorted = triage(batch, policy);
+    ledger.answer(sorted.rejected);
+    setCurrentDetails(`Starts its items, in order.`);
+    await admitItems(batch, sorted, policy, ledger);
+  } catch (error) {
+    if (!(error instanceof ApplicationFailure)) throw error;
+    // Whoever waits for admissions is told why before the workflow fails.
+    refusal = error;
+    await condition(allHandlersFinished);
+    throw refusal;
+  }
+
+  setCurrentDetails(`All items are answered; waits until each has ended or parked.`);
+  await followStragglers(ledger);
+  await condition(() => ledger.allSettled());
+  await condition(allHandlersFinished);
+  setCurrentDetails('Every item has ended or parked.');
+  return ledger.progress();
+}
+
+function acceptInput(input: unknown): Batch {
+  const parsed = parseBatch(input);
+  if (!parsed.ok) throw refused(parsed.reason);
+  const expected = batchWorkflowId(parsed.batch.batchId, parsed.batch.page);
+  const { workflowId } = workflowInfo();
+  // The workflow ID is what makes one batch one workflow: under another ID it would run beside itself.
+  if (workflowId !== expected) throw refused(`workflow ID: expected "${expected}", got "${workflowId}"`);
+  return parsed.batch;
+}
+
+/** Gets the lane's policy; refuses to go on where an earlier run of this batch meant something else. */
+async function prepare(batch: Batch, content: string): Promise<DispatchPlan> {
+  const { workflowId, runId, typedSearchAttributes } = workflowInfo();
+  const plan = await prepareDispatch({ lane: batch.lane, batch: workflowId, runId }).catch(
+    (error: unknown) => {
+      throw asRefusal(error);
+    },
+  );
+  const keyTemplate = digest(plan.policy.keyTemplate);
+  const { earlier } = plan;
+  if (earlier !== null && earlier.content !== content) throw batchIdTaken(batch);
+  if (earlier !== null && earlier.keyTemplate !== keyTemplate)
+    throw refused(
+      `key template: lane "${batch.lane}" derives other keys now than when this batch was first dispatched`,
+    );
+  upsertMemo({ content, keyTemplate });
+  if (typedSearchAttributes.get(ONELANE_BATCH) === undefined)
+    upsertSearchAttributes([
+      { key: ONELANE_LANE, value: batch.lane },
+      { key: ONELANE_BATCH, value: batch.batchId },
+    ]);
+  return plan;
+}
+
+/** An unknown lane refuses the batch; anything else is not for us to judge. */
+function asRefusal(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === 'UnknownLane' ? refused(cause.message) : error;
+}
+
+function refuseOtherContent(batch: Batch, content: string, asked: string | undefined): void {
+  if (asked !== undefined && asked !== content) throw batchIdTaken(batch);
+}
+
+function batchIdTaken(batch: Batch): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    `batchId: "${batch.batchId}" is taken by a batch with other content`,
+    'BatchIdTaken',
+  );
+}
+
+function refused(reason: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(reason, 'BatchRefused');
+}

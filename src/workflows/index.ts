@@ -1,0 +1,3 @@
+// Every function exported here becomes a workflow type.
+export { dispatchBatch } from './dispatch-batch.ts';
+export { deliverItem } from './deliver-item.ts';
