@@ -61,10 +61,12 @@ export function membersOf(text: string): { readonly name: string; readonly text:
   let depth = 0;
   let start = 0;
   let name = '';
+  let lastString = '';
   for (const { kind, value, offset } of tokensOf(text)) {
     if (kind === '{' || kind === '[') depth += 1;
     if (kind === '}' || kind === ']') depth -= 1;
-    if (depth === 1 && kind === '"') name = value;
+    if (kind === '"') lastString = value;
+    if (depth === 1 && kind === ':') name = lastString;
     if (depth === 0 || (depth === 1 && kind === ',')) {
       const member = text.slice(start, offset).trim();
       // Empty only where the container is.
