@@ -57,14 +57,11 @@ describe('what only the text of a JSON value shows', () => {
 
   it('any name that is repeated anywhere is found', () => {
     fc.assert(
-      fc.property(fc.string(), fc.jsonValue({ maxDepth: 2 }), fc.nat(40), (name, value, depth) => {
+      fc.property(fc.string(), fc.jsonValue({ maxDepth: 2 }), fc.nat(30), (name, value, depth) => {
         const quoted = JSON.stringify(name);
         const text = `${'{"in":['.repeat(depth)}{${quoted}:0,"q":[],${quoted}:1}${']}'.repeat(depth)}`;
         fc.pre(name !== 'q' && exactnessFault(JSON.stringify(value)) === undefined);
-        assert.match(
-          exactnessFault(text.replace('[]', () => JSON.stringify(value))) ?? '',
-          depth > 32 ? /deeper/ : /stands twice$/,
-        );
+        assert.match(exactnessFault(text.replace('[]', () => JSON.stringify(value))) ?? '', /stands twice$/);
       }),
     );
   });
