@@ -1,11 +1,29 @@
-import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
 import type { Client } from '@temporalio/client';
-import { type NativeConnection, Worker } from '@temporalio/worker';
+import { DefaultLogger, type LogEntry, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { dispatchActivities } from './activities/dispatch.ts';
 import type { Config } from './config.ts';
 import { DISPATCH_TASK_QUEUE } from './domain/ids.ts';
 import { realClock } from './lane/clock.ts';
 import { LaneConsumer } from './lane/consumer.ts';
+import { workflowCode } from './workflow-bundle.ts';
+
+/** Once per process, before anything else of the SDK is used. */
+export function installRuntime(): void {
+  Runtime.install({
+    logger: new DefaultLogger('WARN', logToStderr),
+    // Signals are ours: the SDK would stop every part at once, and lanes have to be given back first.
+    shutdownSignals: [],
+  });
+}
+
+function logToStderr({ level, message, meta }: LogEntry): void {
+  // A lane's consumer runs activities only, which is as it should be.
+  if (message.startsWith('No workflows registered')) return;
+  process.stderr.write(
+    `[${level}] ${message} ${meta === undefined ? '' : inspect(meta, { breakLength: Infinity })}\n`,
+  );
+}
 
 export interface WorkerParts {
   readonly config: Config;
@@ -28,7 +46,7 @@ export async function startWorker({ config, connection, client, say }: WorkerPar
     connection,
     namespace: client.options.namespace,
     taskQueue: DISPATCH_TASK_QUEUE,
-    workflowsPath: fileURLToPath(new URL('./workflows', import.meta.url)),
+    ...workflowCode(),
     activities: { ...dispatchActivities(client, config.lanes) },
   });
   const consumers = [...config.lanes.values()].map(

@@ -1,10 +1,8 @@
-import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { Command } from 'commander';
 import { z } from 'zod';
 import { ConfigError, loadConfig } from '../config.ts';
 import { connectClient, connectNative } from '../connection.ts';
 import { namespaceWarnings } from '../namespace.ts';
-import { startWorker } from '../worker.ts';
 import { CliError, EXIT } from './exit.ts';
 import { nextSignal } from './signals.ts';
 
@@ -24,8 +22,9 @@ async function run({ config: file, json }: z.infer<typeof flagsSchema>): Promise
   const config = readConfig(file);
   const say = (event: string, text: string): void =>
     console.log(json ? JSON.stringify({ event, at: new Date().toISOString(), text }) : text);
-  // Signals are ours: the SDK would stop every part at once, and lanes have to be handed back first.
-  Runtime.install({ logger: new DefaultLogger('WARN'), shutdownSignals: [] });
+  // Loaded only here: other commands do without the SDK's native core, and start faster for it.
+  const { installRuntime, startWorker } = await import('../worker.ts');
+  installRuntime();
   const client = await connectClient();
   const { connection, namespace } = await connectNative();
   try {
