@@ -6,6 +6,7 @@ import type { Config } from './config.ts';
 import { DISPATCH_TASK_QUEUE } from './domain/ids.ts';
 import { realClock } from './lane/clock.ts';
 import { LaneConsumer } from './lane/consumer.ts';
+import type { WorkerRole } from './worker-roles.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
 /** Once per process, before anything else of the SDK is used. */
@@ -27,6 +28,7 @@ function logToStderr({ level, message, meta }: LogEntry): void {
 
 export interface WorkerParts {
   readonly config: Config;
+  readonly roles: readonly WorkerRole[];
   readonly connection: NativeConnection;
   readonly client: Client;
   /** one line for whoever watches the process */
@@ -40,41 +42,43 @@ export interface RunningWorker {
   stop(because: string): void;
 }
 
-/** One worker process: dispatch and items, and a consumer for each lane of its configuration. */
-export async function startWorker({ config, connection, client, say }: WorkerParts): Promise<RunningWorker> {
-  const dispatch = await Worker.create({
+/** One worker process. It only composes: what each part does is said where the part is. */
+export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
+  const dispatch = parts.roles.includes('dispatch') ? await dispatchWorker(parts) : undefined;
+  const consumers = parts.roles.includes('lanes') ? laneConsumers(parts) : [];
+  const running = Promise.all([dispatch?.run(), ...consumers.map((consumer) => consumer.start())]);
+
+  const stop = async (because: string): Promise<void> => {
+    // Lanes first: they end their calls, and what they give back must still find its workflow.
+    await Promise.allSettled(consumers.map((consumer) => consumer.stop(because)));
+    if (dispatch?.getState() === 'RUNNING') dispatch.shutdown();
+  };
+  let stopping: Promise<void> | undefined;
+  const stopOnce = (because: string): Promise<void> => (stopping ??= stop(because));
+
+  const end = async (): Promise<void> => {
+    try {
+      await running;
+    } finally {
+      // One part that failed must not leave the others going on as if all were well.
+      await stopOnce('another part of this worker failed');
+    }
+  };
+  return { ended: end(), stop: (because) => void stopOnce(because) };
+}
+
+async function dispatchWorker({ config, connection, client }: WorkerParts): Promise<Worker> {
+  return await Worker.create({
     connection,
     namespace: client.options.namespace,
     taskQueue: DISPATCH_TASK_QUEUE,
     ...workflowCode(),
     activities: { ...dispatchActivities(client, config.lanes) },
   });
-  const consumers = [...config.lanes.values()].map(
+}
+
+function laneConsumers({ config, connection, client, say }: WorkerParts): LaneConsumer[] {
+  return [...config.lanes.values()].map(
     (lane) => new LaneConsumer({ config: lane, connection, client, clock: realClock, say }),
   );
-  const dispatching = dispatch.run();
-  const consuming = consumers.map((consumer) => consumer.start());
-
-  let stopping: Promise<void> | undefined;
-  const stop = async (because: string): Promise<void> => {
-    // Lanes first: they end their calls, and what they give back must still find its workflow.
-    await Promise.allSettled(consumers.map((consumer) => consumer.stop(because)));
-    if (dispatch.getState() === 'RUNNING') dispatch.shutdown();
-  };
-  const stopOnce = (because: string): void => {
-    stopping ??= stop(because);
-  };
-  const all = Promise.all([dispatching, ...consuming]);
-  // One part alone must not go on as if all were well.
-  all.catch(() => stopOnce('another part of this worker failed'));
-  return {
-    ended: all.then(
-      () => stopping,
-      async (error: unknown) => {
-        await stopping;
-        throw error;
-      },
-    ),
-    stop: stopOnce,
-  };
 }

@@ -1,23 +1,39 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { ConfigError, loadConfig } from '../config.ts';
 import { connectClient, connectNative } from '../connection.ts';
 import { namespaceWarnings } from '../namespace.ts';
+import { WORKER_ROLES } from '../worker-roles.ts';
 import { CliError, EXIT } from './exit.ts';
 import { nextSignal } from './signals.ts';
 
-const flagsSchema = z.object({ config: z.string(), json: z.boolean().optional() });
+const flagsSchema = z.object({
+  config: z.string(),
+  roles: z.array(z.enum(WORKER_ROLES)).min(1),
+  json: z.boolean().optional(),
+});
 
 /** `onelane worker`: dispatch, items and lanes, until SIGINT or SIGTERM. */
 export function workerCommand(): Command {
   return new Command('worker')
     .description('run a worker: it dispatches batches and calls the upstreams of all lanes in the file')
     .option('--config <file>', 'the lanes', 'lanes.yaml')
+    .option('--roles <roles>', `what it does, of: ${WORKER_ROLES.join(', ')}`, rolesArgument, [
+      ...WORKER_ROLES,
+    ])
     .option('--json', 'print events as JSON lines')
     .action(async (options: unknown) => run(flagsSchema.parse(options)));
 }
 
-async function run({ config: file, json }: z.infer<typeof flagsSchema>): Promise<void> {
+function rolesArgument(text: string): string[] {
+  const roles = text.split(',');
+  const unknown = roles.find((role) => !WORKER_ROLES.some((known) => known === role));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`Expected some of ${WORKER_ROLES.join(', ')}, got "${unknown}".`);
+  return roles;
+}
+
+async function run({ config: file, roles, json }: z.infer<typeof flagsSchema>): Promise<void> {
   const stopped = nextSignal();
   const config = readConfig(file);
   const say = (event: string, text: string): void =>
@@ -30,8 +46,8 @@ async function run({ config: file, json }: z.infer<typeof flagsSchema>): Promise
   try {
     const warnings = await namespaceWarnings(client.connection, namespace, [...config.lanes.values()]);
     for (const warning of warnings) say('warning', `warning: ${warning}`);
-    const worker = await startWorker({ config, connection, client, say: (line) => say('lane', line) });
-    say('ready', `worker ready; lanes: ${[...config.lanes.keys()].join(', ')}`);
+    const worker = await startWorker({ config, roles, connection, client, say: (line) => say('lane', line) });
+    say('ready', `worker ready as ${roles.join(' and ')}; lanes: ${[...config.lanes.keys()].join(', ')}`);
     void stopped.then((signal) => worker.stop(signal));
     await worker.ended;
     say('stopped', 'worker stopped; everything it held was given back');
