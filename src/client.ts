@@ -3,5 +3,6 @@ export { type BatchStatus, batchStatus } from './client/batch-status.ts';
 export { BatchIdTakenError, BatchRefusedError, NotFoundError } from './client/errors.ts';
 export { type ItemRecord, itemRecord } from './client/item-record.ts';
 export { type PublishOptions, type Published, publish } from './client/publish.ts';
+export { NamespaceNotReadyError } from './namespace.ts';
 export type { Admission, Batch, BatchCounts, BatchProgress } from './domain/batch.ts';
 export type { ItemState, PublishedItem } from './domain/item.ts';

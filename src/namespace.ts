@@ -1,5 +1,4 @@
 import type { ConnectionLike } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from './domain/ids.ts';
 import { formatDuration } from './domain/duration.ts';
 import type { LaneConfig } from './domain/policy.ts';
 import { SEARCH_ATTRIBUTE_TYPE, missingSearchAttributes } from './search-attributes.ts';
@@ -20,14 +19,7 @@ export async function namespaceWarnings(
   lanes: readonly LaneConfig[],
 ): Promise<string[]> {
   const missing = await missingSearchAttributes(connection, namespace);
-  if (missing.length > 0) {
-    const names = SEARCH_ATTRIBUTES.filter((name) => missing.includes(name));
-    const flags = names.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTE_TYPE}`).join(' ');
-    throw new NamespaceNotReadyError(
-      `namespace ${namespace}: expected the search attributes ${names.join(', ')}. Register them with\n` +
-        `  temporal operator search-attribute create --namespace ${namespace} ${flags}`,
-    );
-  }
+  if (missing.length > 0) throw notReady(namespace, missing);
   const retentionMs = await retentionOf(connection, namespace);
   return lanes
     .filter(({ dedupWindowMs }) => retentionMs < dedupWindowMs)
@@ -36,6 +28,15 @@ export async function namespaceWarnings(
         `namespace ${namespace} forgets closed items after ${formatDuration(retentionMs)}, before the dedupWindow ` +
         `of lane ${policy.lane} (${formatDuration(dedupWindowMs)}): a key published again later is a new operation`,
     );
+}
+
+/** The error for a namespace without (some of) our search attributes, with the command that registers them. */
+export function notReady(namespace: string, missing: readonly string[]): NamespaceNotReadyError {
+  const flags = missing.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTE_TYPE}`).join(' ');
+  return new NamespaceNotReadyError(
+    `namespace ${namespace}: expected the search attributes ${missing.join(', ')}. Register them with\n` +
+      `  temporal operator search-attribute create --namespace ${namespace} ${flags}`,
+  );
 }
 
 async function retentionOf(connection: ConnectionLike, namespace: string): Promise<number> {

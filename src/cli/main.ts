@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { ServiceError, isGrpcServiceError } from '@temporalio/client';
 import { Command } from 'commander';
 import { BatchIdTakenError, BatchRefusedError, NotFoundError } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
@@ -10,6 +11,9 @@ import { itemCommand } from './item.ts';
 import { publishCommand } from './publish.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
+
+const GRPC_DEADLINE_EXCEEDED = 4;
+const GRPC_UNAVAILABLE = 14;
 
 const program = new Command('onelane')
   .description('sends every item of a batch to one quota-limited API, once, at the pace that the API allows')
@@ -37,7 +41,7 @@ function fail(error: unknown): ExitCode {
 
 function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CliError) return error.exitCode;
-  if (error instanceof TemporalUnreachableError) return EXIT.unreachable;
+  if (error instanceof TemporalUnreachableError || isAway(error)) return EXIT.unreachable;
   if (error instanceof NotFoundError) return EXIT.notFound;
   if (
     error instanceof BatchRefusedError ||
@@ -48,6 +52,14 @@ function exitCodeOf(error: unknown): ExitCode {
     return EXIT.usage;
   if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
   return EXIT.failed;
+}
+
+/** Temporal went away in the middle. */
+function isAway(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  return (
+    isGrpcServiceError(cause) && (cause.code === GRPC_UNAVAILABLE || cause.code === GRPC_DEADLINE_EXCEEDED)
+  );
 }
 
 /** Commander has printed these itself: help, a version, or how its arguments were meant. */

@@ -8,8 +8,9 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { type Admission, type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
-import { DISPATCH_TASK_QUEUE, batchWorkflowId } from '../domain/ids.ts';
+import { DISPATCH_TASK_QUEUE, SEARCH_ATTRIBUTES, batchWorkflowId } from '../domain/ids.ts';
 import { jsonFault } from '../domain/json.ts';
+import { notReady } from '../namespace.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { admissions } from '../workflows/messages.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from '../workflows/visibility.ts';
@@ -39,6 +40,7 @@ export interface Published {
  *
  * @throws BatchRefusedError the batch as a whole can't be dispatched (empty, too large, unknown lane, …)
  * @throws BatchIdTakenError the batchId belongs to a batch with other content
+ * @throws NamespaceNotReadyError the namespace lacks our search attributes
  */
 export async function publish(
   client: Client,
@@ -120,8 +122,17 @@ async function ask(
     if (error instanceof WorkflowUpdateFailedError) return refusalOrClosing(error);
     if (error instanceof WorkflowExecutionAlreadyStartedError || error instanceof WorkflowNotFoundError)
       return await fromResult(client, batch, content);
-    throw error;
+    const missing = missingAttributeIn(error);
+    throw missing === undefined ? error : notReady(client.options.namespace, missing);
   }
+}
+
+/** The server names one unregistered search attribute at a time; whoever lacks one lacks all. */
+function missingAttributeIn(error: unknown): readonly string[] | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return SEARCH_ATTRIBUTES.some((name) => error.message.includes(`search attribute ${name}`))
+    ? SEARCH_ATTRIBUTES
+    : undefined;
 }
 
 async function unanswered(client: Client, batch: Batch, content: string): Promise<undefined> {
