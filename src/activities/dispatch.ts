@@ -1,8 +1,9 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { type Client, ServiceError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
 import { keyHolder } from '../client/key-holder.ts';
+import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { BatchMemo, DispatchActivities } from './contract.ts';
 
@@ -41,12 +42,7 @@ async function earlierRun(client: Client, batch: string, runId: string): Promise
     return null;
   } catch (error) {
     // The time-skipping test server keeps no list of workflows.
-    if (error instanceof ServiceError && isUnimplemented(error.cause)) return null;
+    if (grpcCodeOf(error) === GRPC.unimplemented) return null;
     throw error;
   }
-}
-
-function isUnimplemented(cause: unknown): boolean {
-  const UNIMPLEMENTED = 12;
-  return typeof cause === 'object' && cause !== null && 'code' in cause && cause.code === UNIMPLEMENTED;
 }

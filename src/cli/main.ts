@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-import { ServiceError, isGrpcServiceError } from '@temporalio/client';
 import { Command } from 'commander';
 import { BatchIdTakenError, BatchRefusedError, NotFoundError } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
+import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { NamespaceNotReadyError } from '../namespace.ts';
 import { batchCommand } from './batch.ts';
 import { devCommand } from './dev.ts';
@@ -11,9 +11,6 @@ import { itemCommand } from './item.ts';
 import { publishCommand } from './publish.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
-
-const GRPC_DEADLINE_EXCEEDED = 4;
-const GRPC_UNAVAILABLE = 14;
 
 const program = new Command('onelane')
   .description('sends every item of a batch to one quota-limited API, once, at the pace that the API allows')
@@ -56,10 +53,8 @@ function exitCodeOf(error: unknown): ExitCode {
 
 /** Temporal went away in the middle. */
 function isAway(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return (
-    isGrpcServiceError(cause) && (cause.code === GRPC_UNAVAILABLE || cause.code === GRPC_DEADLINE_EXCEEDED)
-  );
+  const code = grpcCodeOf(error);
+  return code === GRPC.unavailable || code === GRPC.deadlineExceeded;
 }
 
 /** Commander has printed these itself: help, a version, or how its arguments were meant. */

@@ -1,0 +1,16 @@
+import { isGrpcServiceError } from '@temporalio/client';
+
+/** gRPC's status codes, as far as they matter to us. */
+export const GRPC = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  alreadyExists: 6,
+  unimplemented: 12,
+  unavailable: 14,
+} as const;
+
+/** The gRPC status of an error or of what it wraps: the SDK wraps some errors of the service and passes on others. */
+export function grpcCodeOf(error: unknown): number | undefined {
+  if (isGrpcServiceError(error)) return error.code;
+  return error instanceof Error && isGrpcServiceError(error.cause) ? error.cause.code : undefined;
+}
