@@ -47,6 +47,12 @@ describe('a wrong lanes.yaml', () => {
       { 202: 'maybe' },
       'expected one of succeeded, throttled, unavailable, ambiguous, refused, laneFault, got "maybe"',
     ],
+    [
+      'upstream.idempotency',
+      'yes',
+      'expected a mapping with header, window, or none when the upstream takes no idempotency keys, got "yes"',
+    ],
+    ['upstream.idempotency', { window: 5 }, 'expected how long the upstream keeps a key, such as 24h, got 5'],
     ['upstream.receiptId', 'a..b', 'expected a field of the answer, such as id or data.id, got "a..b"'],
     ['key', 'batch/{payload.a}', "may not begin with batch/, which names onelane's own workflows"],
     ['key', 'release:{key}', 'may not contain {key}: the key is what it makes'],
@@ -132,11 +138,10 @@ describe('a wrong lanes.yaml', () => {
 describe('a file that is no lanes.yaml', () => {
   it('bad YAML is refused with line and column, without quoting the file', () => {
     assert.match(faults('lanes:\n  a: [1, 2\n').join(), /^: line \d+, column \d+: /);
-    const secret = faults('lanes:\n  a: *hunter2\n').concat(
-      faults('lanes:\n  a: @hunter2\n'),
-      faults('a: "hunter2\n'),
-    );
-    assert(secret.length >= 3 && !secret.join().includes('hunter2'), secret.join('\n'));
+    for (const secret of ['*hunter2', '@hunter2', '!hunter2 x', '"hunter2', '[hunter2', 'x: hunter2']) {
+      const found = faults(`lanes:\n  a: ${secret}\n`);
+      assert(found.length > 0 && !found.join().includes('hunter2'), found.join('\n'));
+    }
   });
 
   it('a name that stands twice is refused with line and column', () => {

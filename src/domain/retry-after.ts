@@ -105,9 +105,7 @@ function latestWithin50Years(
 function instant(year: number, month: number, day: number, timeMs: number): number | undefined {
   const midnight = new Date(0);
   midnight.setUTCFullYear(year, month, day);
-  return midnight.getUTCMonth() === month && midnight.getUTCDate() === day
-    ? midnight.getTime() + timeMs
-    : undefined;
+  return midnight.getUTCDate() === day ? midnight.getTime() + timeMs : undefined;
 }
 
 /** Blanks around a field's value are not part of it (RFC 9110, 5.5). `trim` would take more than these two. */

@@ -83,14 +83,10 @@ export function fillKey(template: Template, values: TemplateValues): Filled {
 
 /**
  * Fills a path template; each value becomes (a part of) one segment, percent-encoded, so that none can add a
- * segment or a query, or climb out of the path.
+ * segment or a query, or climb out of the path. The template must be one that `pathTemplateFault` let pass.
  */
 export function fillPath(template: Template, values: TemplateValues): Filled {
-  const filled = fill(template, values, 'path');
-  if (!filled.ok) return filled;
-  // Two values, or a value and its literal, can make what neither of them is: `.{payload.a}` with `.`.
-  if (hasDotSegment(filled.text)) return refuse(template.text, 'filled, it has a segment . or ..');
-  return filled;
+  return fill(template, values, 'path');
 }
 
 function fill(template: Template, values: TemplateValues, target: 'key' | 'path'): Filled {

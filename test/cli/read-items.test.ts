@@ -78,6 +78,15 @@ describe('a file of one item a line', () => {
     assert.deepEqual(tooLong, { unreadable: 'line 2: longer than 1 MiB' });
   });
 
+  it('a key too long to be one is not repeated', async () => {
+    const lines = [256, 255].map((length) => `{"key":"${'k'.repeat(length)}","payload":1e400}`);
+    const items = await read('f.ndjson', lines.join('\n'));
+    assert.deepEqual(
+      items.map((item) => UnreadableItemSchema.parse(item).key),
+      [undefined, 'k'.repeat(255)],
+    );
+  });
+
   it('what is JSON but no item is left to the lane to reject', async () => {
     assert.deepEqual(await read('d.ndjson', '42\n"x"\nnull'), [42, 'x', null]);
   });

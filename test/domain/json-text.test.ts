@@ -17,6 +17,7 @@ describe('what only the text of a JSON value shows', () => {
     ['[1e-400]', `[0]: 1e-400 ${ROUNDED}`],
     ['[1E20]', `[0]: 1E20 ${ROUNDED}`],
     ['[0.12345678901234567890]', `[0]: 0.12345678901234567890 ${ROUNDED}`],
+    [`[1.${'0'.repeat(500)}]`, `[0]: 1.${'0'.repeat(58)}… ${ROUNDED}`],
     ['9007199254740992', `: 9007199254740992 ${ROUNDED}`],
     [`${'['.repeat(5_000)}${']'.repeat(5_000)}`, 'nested deeper than 64 levels'],
   ] as const)
