@@ -1,0 +1,149 @@
+import { Client, Connection } from '@temporalio/client';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkflowBundleWithSourceMap,
+  bundleWorkflowCode,
+  makeTelemetryFilterString,
+} from '@temporalio/worker';
+import { dispatchActivities } from '../../src/activities/dispatch.ts';
+import { startDevServer } from '../../src/dev/temporal/dev-server.ts';
+import { startTimeSkipping } from '../../src/dev/temporal/time-skipping.ts';
+import { DISPATCH_TASK_QUEUE } from '../../src/domain/ids.ts';
+import type { LaneConfig } from '../../src/domain/policy.ts';
+import { LaneConsumer } from '../../src/lane/consumer.ts';
+import { workflowsFolder } from '../../src/workflow-bundle.ts';
+import { MovableClock } from './clock.ts';
+
+// Tests make workers and upstreams fail on purpose.
+Runtime.install({
+  logger: new DefaultLogger('ERROR'),
+  telemetryOptions: { logging: { filter: makeTelemetryFilterString({ core: 'ERROR' }) } },
+  shutdownSignals: [],
+});
+
+/** A Temporal server, and what of onelane a test lets run on it. */
+export interface Stage {
+  readonly client: Client;
+  /** what a worker's configuration says; a test may add to it at any time */
+  readonly lanes: Map<string, LaneConfig>;
+  /** the lane consumers' */
+  readonly clock: MovableClock;
+  /** what lane consumers said */
+  readonly said: string[];
+  startDispatch(): Promise<void>;
+  stopDispatch(): Promise<void>;
+  /** Starts the consumer of a lane, and makes the lane known to dispatch. */
+  readonly openLane: (config: LaneConfig) => LaneConsumer;
+  /** Stops a lane's consumer. */
+  closeLane(lane: string): Promise<void>;
+  /** Lets time pass on the server and on the clock, without waiting. Only a time-skipping stage can. */
+  pass(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface Server {
+  readonly client: Client;
+  readonly connection: NativeConnection;
+  /** 0: no workflow is kept by the worker that ran it last, so every task replays its history */
+  readonly maxCachedWorkflows?: number;
+  skip(ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
+  return bundleWorkflowCode({ workflowsPath: workflowsFolder(), logger: new DefaultLogger('WARN') });
+}
+
+/** On the server that skips time. It keeps no list of workflows. */
+export async function timeSkippingStage(): Promise<Stage> {
+  return await stageOn(skippingServer(await startTimeSkipping()));
+}
+
+/** On the dev server, with all that a real one has. */
+export async function devServerStage(): Promise<Stage> {
+  const server = await startDevServer();
+  const connection = await Connection.connect({ address: server.address });
+  const native = await NativeConnection.connect({ address: server.address });
+  return await stageOn({
+    client: new Client({ connection }),
+    connection: native,
+    skip: () => Promise.reject(new Error('only the time-skipping server can skip time')),
+    close: async () => {
+      await native.close();
+      await connection.close();
+      await server.stop();
+    },
+  });
+}
+
+function skippingServer(environment: TestWorkflowEnvironment): Server {
+  return {
+    // The environment's own client lets time run away while it waits for a result.
+    client: new Client({ connection: environment.connection }),
+    connection: environment.nativeConnection,
+    // This server never gives up the queue of a worker that has left.
+    maxCachedWorkflows: 0,
+    skip: (ms) => environment.sleep(ms),
+    close: () => environment.teardown(),
+  };
+}
+
+async function stageOn(server: Server): Promise<Stage> {
+  const { client, connection } = server;
+  const workflowBundle = await bundleWorkflows();
+  const lanes = new Map<string, LaneConfig>();
+  const clock = new MovableClock();
+  const said: string[] = [];
+  const say = (line: string) => void said.push(line);
+  const consumers = new Map<string, { consumer: LaneConsumer; running: Promise<void> }>();
+  let dispatch: { worker: Worker; running: Promise<void> } | undefined;
+
+  const stage: Stage = {
+    client,
+    lanes,
+    clock,
+    said,
+    async startDispatch() {
+      const worker = await Worker.create({
+        connection,
+        taskQueue: DISPATCH_TASK_QUEUE,
+        workflowBundle,
+        activities: { ...dispatchActivities(client, lanes) },
+        ...(server.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: server.maxCachedWorkflows }),
+      });
+      dispatch = { worker, running: worker.run() };
+    },
+    async stopDispatch() {
+      dispatch?.worker.shutdown();
+      await dispatch?.running;
+      dispatch = undefined;
+    },
+    openLane(config) {
+      const { lane } = config.policy;
+      lanes.set(lane, config);
+      const consumer = new LaneConsumer({ config, connection, client, clock, say });
+      consumers.set(lane, { consumer, running: consumer.start() });
+      return consumer;
+    },
+    async closeLane(lane) {
+      const open = consumers.get(lane);
+      consumers.delete(lane);
+      await open?.consumer.stop('the test is over');
+      await open?.running;
+    },
+    async pass(ms) {
+      clock.move(ms);
+      await server.skip(ms);
+    },
+    async close() {
+      for (const lane of consumers.keys()) await stage.closeLane(lane);
+      await stage.stopDispatch();
+      await server.close();
+    },
+  };
+  return stage;
+}
