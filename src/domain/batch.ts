@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boundDepth, canonicalText, digest, utf8Length } from './canonical.ts';
 import type { ItemState } from './item.ts';
+import type { Json } from './json.ts';
 
 /** One page: what one `dispatchBatch` workflow can start within its history and answer within one result. */
 export const MAX_PAGE_ITEMS = 500;
@@ -30,7 +31,7 @@ export type Batch = z.infer<typeof BatchSchema>;
 export function parseBatch(input: unknown): { ok: true; batch: Batch } | { ok: false; reason: string } {
   const parsed = BatchSchema.safeParse(input);
   if (!parsed.success) return { ok: false, reason: describeIssues(parsed.error, 'batch') };
-  const bytes = utf8Length(canonicalText(boundDepth(parsed.data.items)));
+  const bytes = utf8Length(canonicalText(bounded(parsed.data.items)));
   if (bytes > MAX_PAGE_BYTES)
     return {
       ok: false,
@@ -49,7 +50,12 @@ export function describeIssues(error: z.ZodError, whole: string): string {
  * Who publishes it doesn't. Works for batches that hold invalid items, too.
  */
 export function contentHash(batch: Pick<Batch, 'lane' | 'page' | 'items'>): string {
-  return digest(boundDepth([batch.lane, batch.page ?? 0, batch.items]));
+  return digest([batch.lane, batch.page ?? 0, bounded(batch.items)]);
+}
+
+/** Item by item, since what encloses them must not take from the depth that is theirs. */
+function bounded(items: readonly unknown[]): Json[] {
+  return items.map((item) => boundDepth(item));
 }
 
 /** The answer to one position of a publish. */
