@@ -203,6 +203,7 @@ describe('the quota at the upstream', () => {
       async (upstream) => {
         await send(upstream, { key: 'other' });
         assert.equal((await send(upstream, { key: 'k' })).status, 429);
+        assert.deepEqual(upstream.stats().faultsSeen, {});
         await until(
           'the window has passed',
           () => Date.now() - (upstream.arrivals().at(-1)?.wallMs ?? 0) > 500,

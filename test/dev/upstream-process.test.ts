@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { upstreamCommand } from '../../src/cli/upstream.ts';
 import { readUpstreamFile } from '../../src/dev/upstream/database.ts';
 import { startUpstream } from '../../src/dev/upstream/server.ts';
@@ -16,6 +16,12 @@ const RUN = `
   await upstreamCommand().parseAsync(process.argv.slice(1), { from: 'user' });
 `;
 
+/** Whatever a test started and, failing, left. */
+const children = new Set<ChildProcess>();
+afterEach(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
 /** Starts `onelane upstream` and waits for the line that says where it listens. */
 async function listening(file: string, ...args: string[]): Promise<{ child: ChildProcess; url: string }> {
   const flags = ['--db', file, '--quota', '1000/1s', '--json', ...args];
@@ -26,6 +32,8 @@ async function listening(file: string, ...args: string[]): Promise<{ child: Chil
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   );
+  children.add(child);
+  child.once('exit', () => children.delete(child));
   const lines = createInterface({ input: child.stdout });
   const [line] = await Promise.race([once(lines, 'line'), once(child, 'exit').then(() => ['{}'])]);
   const { event, url } = JSON.parse(String(line));
