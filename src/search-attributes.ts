@@ -1,17 +1,13 @@
-import { Client, type Connection, type ConnectionLike, isGrpcServiceError } from '@temporalio/client';
+import { Client, type Connection, type ConnectionLike } from '@temporalio/client';
 import proto from '@temporalio/proto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEARCH_ATTRIBUTES } from './domain/ids.ts';
+import { GRPC, grpcCodeOf } from './grpc.ts';
 
 /** Their type, as the Temporal CLI writes it. */
 export const SEARCH_ATTRIBUTE_TYPE = 'Keyword';
 
 const KEYWORD = proto.temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
-
-/** gRPC's status codes, as far as they matter here. */
-const INVALID_ARGUMENT = 3;
-const ALREADY_EXISTS = 6;
-const UNIMPLEMENTED = 12;
 
 /** The dev server knows a new attribute at once; others read them from a cache that lives for up to a minute. */
 const USABLE_TIMEOUT_MS = 90_000;
@@ -45,7 +41,7 @@ async function register(connection: Connection, namespace: string, name: string)
       searchAttributes: { [name]: KEYWORD },
     });
   } catch (error) {
-    if (grpcCode(error) !== ALREADY_EXISTS) throw error;
+    if (grpcCodeOf(error) !== GRPC.alreadyExists) throw error;
   }
 }
 
@@ -55,7 +51,10 @@ async function register(connection: Connection, namespace: string, name: string)
  *
  * The time-skipping server has no queries and cannot say; there the answer is none.
  */
-export async function missingSearchAttributes(connection: ConnectionLike, namespace: string): Promise<string[]> {
+export async function missingSearchAttributes(
+  connection: ConnectionLike,
+  namespace: string,
+): Promise<string[]> {
   const client = new Client({ connection, namespace });
   const missing: string[] = [];
   for (const name of SEARCH_ATTRIBUTES) {
@@ -69,19 +68,9 @@ async function isUsable(client: Client, name: string): Promise<boolean> {
     await client.workflow.count(`${name} = 'any'`);
     return true;
   } catch (error) {
-    const code = grpcCode(error instanceof Error ? error.cause : undefined);
-    if (code === INVALID_ARGUMENT) return false;
-    if (code === UNIMPLEMENTED) return true;
+    const code = grpcCodeOf(error);
+    if (code === GRPC.invalidArgument) return false;
+    if (code === GRPC.unimplemented) return true;
     throw error;
   }
-}
-
-function grpcCode(error: unknown): number | undefined {
-  return isGrpcServiceError(error) ? error.code : undefined;
-}
-
-/** The command that an operator runs to register them. */
-export function searchAttributeCommand(missing: readonly string[], namespace: string): string {
-  const flags = missing.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTE_TYPE}`);
-  return `temporal operator search-attribute create --namespace ${namespace} ${flags.join(' ')}`;
 }

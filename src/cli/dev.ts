@@ -14,6 +14,7 @@ import {
 import { DevServerError, startDevServer } from '../dev/temporal/dev-server.ts';
 import { describe, findTemporalCli, type FoundBinary, TemporalNotFoundError } from '../dev/temporal/find.ts';
 import { CliError, EXIT } from './exit.ts';
+import { nextSignal } from './signals.ts';
 
 const HOST = '127.0.0.1';
 const DEFAULT_PORT = 7233;
@@ -68,7 +69,7 @@ async function runDev(options: DevOptions, folder: string): Promise<void> {
       line: describe(binary),
     });
     try {
-      const asked = untilSignal();
+      const asked = nextSignal();
       const settleMs = claim.afterKilled ? SETTLE_TIMEOUT_MS : 0;
       await untilFree('--port', options.port, settleMs);
       await untilFree('--ui-port', uiPort, settleMs);
@@ -78,7 +79,7 @@ async function runDev(options: DevOptions, folder: string): Promise<void> {
     }
   } catch (error) {
     if (error instanceof TemporalNotFoundError || error instanceof DevServerError)
-      throw new CliError(EXIT.failed, error.message);
+      throw new CliError(EXIT.unreachable, error.message);
     throw error;
   }
 }
@@ -125,18 +126,6 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Only the first signal is ours: a second one ends this process at once, and with it the server. */
-function untilSignal(): Promise<'asked'> {
-  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  return new Promise((resolve) => {
-    const onSignal = () => {
-      for (const signal of signals) process.off(signal, onSignal);
-      resolve('asked');
-    };
-    for (const signal of signals) process.on(signal, onSignal);
-  });
-}
-
 interface ServeOptions {
   readonly binary: FoundBinary;
   readonly port: number;
@@ -147,7 +136,7 @@ async function serve(
   options: ServeOptions,
   folder: string,
   say: Say,
-  asked: Promise<'asked'>,
+  asked: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const dbFile = join(folder, DEV_FOLDER, 'temporal.db');
   const logFile = join(folder, DEV_FOLDER, 'temporal.log');
@@ -162,10 +151,10 @@ async function serve(
     logFile,
     env: envLine(server.address),
   });
-  const end = await Promise.race([asked, server.ended]);
+  const died = await Promise.race([asked.then(() => undefined), server.ended]);
   await server.stop();
-  if (end !== 'asked')
-    throw new DevServerError(`The Temporal dev server died (${end}): ${server.lastLines(5)}`);
+  if (died !== undefined)
+    throw new DevServerError(`The Temporal dev server died (${died}): ${server.lastLines(5)}`);
   say({ event: 'stopped' });
 }
 
