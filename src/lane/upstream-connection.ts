@@ -1,5 +1,6 @@
 import http from 'node:http';
 import https from 'node:https';
+import type { Socket } from 'node:net';
 import type { AnswerHeaders, CallEnd } from '../domain/verdict.ts';
 
 /** Answers are read up to here; more is neither evidence nor worth the memory. */
@@ -33,6 +34,8 @@ export interface CallObserver {
 export class UpstreamConnection {
   readonly #baseUrl: URL;
   readonly #agent: http.Agent;
+  /** connections that are through with connecting, TLS included */
+  readonly #standing = new WeakSet<Socket>();
 
   constructor(baseUrl: string, maxSockets: number) {
     this.#baseUrl = new URL(baseUrl);
@@ -91,15 +94,20 @@ export class UpstreamConnection {
         left = true;
         clearTimeout(timer);
         timer = setTimeout(() => {
-          // A reset instead of a polite close: the upstream should not work on for nobody.
-          outgoing.socket?.resetAndDestroy();
+          // A reset instead of a polite close: the upstream should not work on for nobody. TLS can't be reset by
+          // Node, which throws instead; there the close must do.
+          if (!this.#secure) outgoing.socket?.resetAndDestroy();
           fail('TIMEOUT');
         }, timeoutMs);
         outgoing.end(body);
       };
       outgoing.once('socket', (socket) => {
-        if (outgoing.reusedSocket) leave();
-        else socket.once(this.#secure ? 'secureConnect' : 'connect', leave);
+        // `reusedSocket` would not do: it is false on a connection that came free while this request queued for it.
+        if (this.#standing.has(socket)) return leave();
+        socket.once(this.#secure ? 'secureConnect' : 'connect', () => {
+          this.#standing.add(socket);
+          leave();
+        });
       });
       outgoing.once('response', (incoming) => {
         observer.answered();

@@ -1,0 +1,24 @@
+/**
+ * For a TLS server of a test: a certificate for `localhost`, self-signed and valid for a hundred years, and its key,
+ * which protects nothing.
+ */
+export const SELF_SIGNED = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghPX9pAofiyplRW+9
+Gppu3jXpA3//t2Kvj9ppLQeGGyWhRANCAASS595E7FVra3dhgYKNnCyz5ioo0efJ
+QyRPlKHfnpnSSK5U3goaQQY1BLICuAEKbQfoxH2GPC9w4uzbkJmdxGBA
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBfzCCASWgAwIBAgIULWIl+JFMDw4pGuK3+AcTPM9gOb8wCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEzMDIyNTMwMVoYDzIxMjYxMTA2
+MjI1MzAxWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAASS595E7FVra3dhgYKNnCyz5ioo0efJQyRPlKHfnpnSSK5U3goaQQY1
+BLICuAEKbQfoxH2GPC9w4uzbkJmdxGBAo1MwUTAdBgNVHQ4EFgQU0a03DY4I/kGR
+Ykge7zvFYOmEDbEwHwYDVR0jBBgwFoAU0a03DY4I/kGRYkge7zvFYOmEDbEwDwYD
+VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiEAorssRVGh+Mq8T/h98+3U
+8ZYgtcfJKp9trpGgogFjlUgCIDC2aLzmeirKjn4GQRYg7VwI0sc/9wNqOReOqlOE
+x+VI
+-----END CERTIFICATE-----
+`,
+};
