@@ -26,7 +26,8 @@ export const ItemMemoSchema = z.object({
   /** the workflow ID of the batch that brought it */
   batch: z.string(),
   position: z.int(),
-  publisher: z.string().nullable(),
+  // The server drops a memo's field that is null.
+  publisher: z.string().nullable().default(null),
 });
 export type ItemMemo = Readonly<z.infer<typeof ItemMemoSchema>>;
 
