@@ -41,7 +41,8 @@ export class Pace {
   /** Takes it that a whole window's worth of calls was answered just now: what is safe when nothing is known. */
   assumeFullWindow(nowMs: number): void {
     this.#calls = Array.from({ length: this.#limit.requests }, () => ({ leftMs: nowMs, countedMs: nowMs }));
-    this.#dueMs = nowMs;
+    // Waiting for the window is no stall: nothing of it is made good.
+    this.#dueMs = nowMs + this.#limit.perMs;
   }
 
   /** The earliest moment for the next call; Infinity while only the answer to an open call can tell. */
