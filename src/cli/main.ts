@@ -5,6 +5,7 @@ import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts'
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { NamespaceNotReadyError } from '../namespace.ts';
 import { batchCommand } from './batch.ts';
+import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { itemCommand } from './item.ts';
@@ -15,6 +16,7 @@ import { workerCommand } from './worker.ts';
 const program = new Command('onelane')
   .description('sends every item of a batch to one quota-limited API, once, at the pace that the API allows')
   .exitOverride()
+  .addCommand(demoCommand())
   .addCommand(devCommand())
   .addCommand(workerCommand())
   .addCommand(upstreamCommand())
