@@ -78,7 +78,7 @@ export function laneAfter(
       return afterThrottled(lane, report, retryAfterMaxMs, nowMs);
     case 'unavailable':
     case 'ambiguous':
-      return afterFailure(lane, report, nowMs);
+      return afterFailure(lane, report, retryAfterMaxMs, nowMs);
     case 'laneFault':
       return paused(lane, `${describe(report)}: the upstream does not accept the lane's credentials`);
     case 'refused':
@@ -94,26 +94,41 @@ function afterThrottled(
   retryAfterMaxMs: number,
   nowMs: number,
 ): LaneState {
+  const connected = { ...lane, unconnectedInARow: 0 };
   const asked = report.retryAfterMs;
-  if (asked !== null && asked > retryAfterMaxMs) {
-    const reason = `${describe(report)}: Retry-After asks for ${asked} ms, more than retryAfterMax (${retryAfterMaxMs} ms)`;
-    return paused(lane, reason);
-  }
   // A Retry-After that proved too short is not believed twice in a row, only never undercut.
-  if (asked !== null && !report.probe) return closed(lane, nowMs + asked, describe(report));
-  const backedOff = {
-    ...lane,
-    backoffMs: leftBeforeClosing(lane, report) ? lane.backoffMs : nextBackoff(lane.backoffMs),
-  };
-  return closed(backedOff, nowMs + Math.max(asked ?? 0, backedOff.backoffMs), describe(report));
+  if (asked !== null && !report.probe) return heeded(connected, report, asked, retryAfterMaxMs, nowMs);
+  const backoffMs = leftBeforeClosing(lane, report) ? lane.backoffMs : nextBackoff(lane.backoffMs);
+  const backedOff = closed({ ...connected, backoffMs }, nowMs + backoffMs, describe(report));
+  return asked === null ? backedOff : heeded(backedOff, report, asked, retryAfterMaxMs, nowMs);
 }
 
-function afterFailure(lane: LaneState, report: LaneReport, nowMs: number): LaneState {
+function afterFailure(
+  lane: LaneState,
+  report: LaneReport,
+  retryAfterMaxMs: number,
+  nowMs: number,
+): LaneState {
   const unconnectedInARow = report.end.kind === 'unconnected' ? lane.unconnectedInARow + 1 : 0;
   const seen = { ...lane, unconnectedInARow, recent: remember(lane.recent, report.key, 'failed') };
-  if (leftBeforeClosing(lane, report) || !(report.probe || looksAway(seen))) return seen;
+  const asked = report.retryAfterMs;
+  const kept = asked === null ? seen : heeded(seen, report, asked, retryAfterMaxMs, nowMs);
+  if (leftBeforeClosing(lane, report) || !(report.probe || looksAway(seen))) return kept;
   const backoffMs = nextBackoff(lane.backoffMs);
-  return closed({ ...seen, backoffMs }, nowMs + backoffMs, `${describe(report)}: the upstream looks away`);
+  return closed({ ...kept, backoffMs }, nowMs + backoffMs, `${describe(report)}: the upstream looks away`);
+}
+
+/** Closed for as long as a Retry-After asks, whatever the status that came with it. */
+function heeded(
+  lane: LaneState,
+  report: LaneReport,
+  askedMs: number,
+  retryAfterMaxMs: number,
+  nowMs: number,
+): LaneState {
+  if (askedMs <= retryAfterMaxMs) return closed(lane, nowMs + askedMs, describe(report));
+  const reason = `${describe(report)}: Retry-After asks for ${askedMs} ms, more than retryAfterMax (${retryAfterMaxMs} ms)`;
+  return paused(lane, reason);
 }
 
 function looksAway({ recent, unconnectedInARow }: LaneState): boolean {

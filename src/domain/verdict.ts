@@ -45,10 +45,13 @@ export function verdictOf(
       return 'unavailable';
     case 'unanswered':
       return 'ambiguous';
-    case 'answered':
-      // Half an answer proves that the request arrived, not what came of it.
-      if (!end.whole) return 'ambiguous';
-      return policy.verdicts[String(end.status)] ?? verdictOfStatus(end.status, policy, retryAfterUsable);
+    case 'answered': {
+      const verdict =
+        policy.verdicts[String(end.status)] ?? verdictOfStatus(end.status, policy, retryAfterUsable);
+      // Half an answer proves that the request arrived, not what came of it. Throttling alone is all in the status
+      // and the headers, which came whole, and the lane must not call on as if it had not been asked to wait.
+      return end.whole || verdict === 'throttled' ? verdict : 'ambiguous';
+    }
   }
 }
 

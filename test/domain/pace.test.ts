@@ -173,7 +173,7 @@ describe('the schedule', () => {
         const ahead = Math.max(2, limit.burst - 1);
         departures.forEach((from, i) => {
           departures.slice(i + 1).forEach((to, more) => {
-            assert(more + 1 <= (to - from) / spacingMs + ahead + 1e-9, `${departures.join(' ')}`);
+            assert(more + 1 <= (to - from) / spacingMs + ahead + 1e-9, departures.join(' '));
           });
         });
       }),
