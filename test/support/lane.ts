@@ -21,8 +21,8 @@ export function laneConfig(lane: string, baseUrl: string, changes: LaneChanges =
       delivery: {
         idempotency: { header: 'Idempotency-Key', windowMs: 24 * 3_600_000 },
         verdicts: {},
-        timeoutMs: 500,
-        leaseMs: 3_000,
+        timeoutMs: 1_500,
+        leaseMs: 10_000,
         retry: { budget: 5, initialMs: 20, maxMs: 100 },
         deadlineMs: null,
         slotWaitMs: 60_000,

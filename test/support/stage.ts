@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import {
@@ -17,6 +18,7 @@ import type { LaneConfig } from '../../src/domain/policy.ts';
 import { LaneConsumer } from '../../src/lane/consumer.ts';
 import { workflowsFolder } from '../../src/workflow-bundle.ts';
 import { MovableClock } from './clock.ts';
+import { GIVE_UP_AFTER_MS } from './wait.ts';
 
 // Tests make workers and upstreams fail on purpose.
 Runtime.install({
@@ -87,9 +89,22 @@ function skippingServer(environment: TestWorkflowEnvironment): Server {
     connection: environment.nativeConnection,
     // This server never gives up the queue of a worker that has left.
     maxCachedWorkflows: 0,
-    skip: (ms) => environment.sleep(ms),
+    skip: (ms) => skipTime(environment, ms),
     close: () => environment.teardown(),
   };
+}
+
+/** The server's time stands while an activity runs, and also while one waits in a queue that nobody polls. */
+async function skipTime(environment: TestWorkflowEnvironment, ms: number): Promise<void> {
+  const giveUp = new AbortController();
+  const standsStill = sleep(GIVE_UP_AFTER_MS, undefined, { signal: giveUp.signal }).then(() => {
+    throw new Error('time stands still: an activity runs, or waits in a queue that nobody polls');
+  });
+  try {
+    await Promise.race([environment.sleep(ms), standsStill]);
+  } finally {
+    giveUp.abort();
+  }
 }
 
 async function stageOn(server: Server): Promise<Stage> {

@@ -4,7 +4,7 @@ import type { Client } from '@temporalio/client';
 import { type BatchStatus, batchStatus } from '../../src/client.ts';
 
 /** Far more than anything here takes, also on a busy machine. */
-const GIVE_UP_AFTER_MS = 30_000;
+export const GIVE_UP_AFTER_MS = 60_000;
 
 /** Looks until there is something to be seen, and returns it. */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
