@@ -3,20 +3,17 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import {
   type Attempts,
   type Circumstances,
-  type Next,
-  AttemptsSchema,
   EVIDENCE_BODY_BYTES,
-  NO_ATTEMPTS,
   claimed,
-  decide,
   givenBack,
-  mayNotTry,
+  readAttempts,
   settle,
   settleLost,
 } from '../domain/attempts.ts';
 import { canonicalText } from '../domain/canonical.ts';
 import type { CallOutcome, CallTask } from '../domain/delivery.ts';
 import { formatDuration } from '../domain/duration.ts';
+import { type Next, decide, mayNotTry } from '../domain/next.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import { rateLimitHold } from '../domain/rate-limit.ts';
 import { parseRetryAfter } from '../domain/retry-after.ts';
@@ -55,7 +52,7 @@ class Attempt {
     this.#task = task;
     this.#context = context;
     this.#number = context.info.attempt;
-    this.#attempts = readAttempts(context.info.heartbeatDetails);
+    this.#attempts = readAttempts(context.info.heartbeatDetails, this.#number);
   }
 
   async run(): Promise<CallOutcome> {
@@ -245,12 +242,6 @@ class Attempt {
       }
     }
   }
-}
-
-/** Details that can't be read are as good as none: the attempts that they told of then count as lost. */
-function readAttempts(details: unknown): Attempts {
-  const parsed = AttemptsSchema.safeParse(details);
-  return parsed.success ? parsed.data : NO_ATTEMPTS;
 }
 
 function firstBytes(text: string, count: number): string {

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import type { ParkedState } from './item.ts';
 import type { DeliveryPolicy } from './policy.ts';
-import { type CallEnd, VERDICTS, type Verdict, describeEnd } from './verdict.ts';
+import { VERDICTS, type Verdict } from './verdict.ts';
 
 /** Free attempts are not free for ever: from this many throttled ones, or failed probes, on, a key spends budget. */
 const FREE_ATTEMPTS_PER_KEY = 20;
@@ -59,11 +58,17 @@ export const NO_ATTEMPTS: Attempts = {
   last: null,
 };
 
-/** What follows for the item. A retry's delay is at least 1 ms: the server fails an activity whose delay is 0. */
-export type Next =
-  | { kind: 'succeeded' }
-  | { kind: 'retry'; afterMs: number }
-  | { kind: 'park'; state: ParkedState; reason: string };
+/**
+ * Reads the account that the server handed on from the attempt before. One that can't be read, perhaps of another
+ * version of us, told of attempts all the same: they count as lost, each with its call on the way.
+ *
+ * @param attempt the present activity attempt, counted from 1
+ */
+export function readAttempts(details: unknown, attempt: number): Attempts {
+  if (details === undefined) return NO_ATTEMPTS;
+  const parsed = AttemptsSchema.safeParse(details);
+  return parsed.success ? parsed.data : { ...NO_ATTEMPTS, sendingAttempt: attempt - 1 };
+}
 
 /** What a decision needs beside the account: the lane at this moment, the clock, and chance. */
 export interface Circumstances {
@@ -89,13 +94,15 @@ export function settle(
   const { nowMs, probe } = circumstances;
   const byVerdict = { ...attempts.byVerdict, [verdict]: attempts.byVerdict[verdict] + 1 };
   const failed = verdict === 'unavailable' || verdict === 'ambiguous';
+  const unresolved = verdict !== 'succeeded' && (attempts.unresolved || verdict === 'ambiguous');
   const settled: Attempts = {
     ...attempts,
     settledAttempt: attempt,
     sendingAttempt: null,
     byVerdict,
     failedProbes: attempts.failedProbes + (failed && probe ? 1 : 0),
-    unresolved: verdict === 'succeeded' ? false : attempts.unresolved || verdict === 'ambiguous',
+    unresolved,
+    firstSentAtMs: unresolved ? attempts.firstSentAtMs : null,
     firstThrottledAtMs: attempts.firstThrottledAtMs ?? (verdict === 'throttled' ? nowMs : null),
     last: evidence,
   };
@@ -115,105 +122,6 @@ function spends(attempts: Attempts, verdict: Verdict, { probe, othersSucceed }: 
     case 'laneFault':
       return false;
   }
-}
-
-/** Decides what follows from a settled account whose newest attempt ended with this verdict. */
-export function decide(
-  attempts: Attempts,
-  verdict: Verdict,
-  end: CallEnd,
-  policy: DeliveryPolicy,
-  circumstances: Circumstances,
-): Next {
-  const ended = describeEnd(end, verdict);
-  switch (verdict) {
-    case 'succeeded':
-      return { kind: 'succeeded' };
-    case 'refused':
-      return park(attempts, ended);
-    case 'laneFault':
-      // The lane pauses; the item goes back to the queue and waits there, unharmed.
-      return { kind: 'retry', afterMs: 1 };
-    case 'throttled':
-    case 'unavailable':
-    case 'ambiguous':
-      return (
-        exhausted(attempts, ended, policy, circumstances.nowMs) ??
-        retry(attempts, verdict, policy, circumstances)
-      );
-  }
-}
-
-/**
- * Whether an item may be tried (again) at all, asked before each call. An answer means: park it.
- *
- * @param deadlineMs epoch ms; null for none
- */
-export function mayNotTry(
-  attempts: Attempts,
-  policy: DeliveryPolicy,
-  deadlineMs: number | null,
-  nowMs: number,
-): Next | undefined {
-  if (deadlineMs !== null && nowMs >= deadlineMs)
-    return park(attempts, `its deadline, ${new Date(deadlineMs).toISOString()}, passed`);
-  return exhausted(attempts, attempts.last?.ended ?? 'WORKER_LOST', policy, nowMs);
-}
-
-function exhausted(
-  attempts: Attempts,
-  ended: string,
-  policy: DeliveryPolicy,
-  nowMs: number,
-): Next | undefined {
-  const { budget } = policy.retry;
-  if (attempts.unresolved && policy.idempotency === null)
-    return park(attempts, `${ended}: the upstream takes no idempotency keys, so it can't be asked twice`);
-  if (keyWindowPassed(attempts, policy, nowMs))
-    return park(
-      attempts,
-      `${ended}: the upstream's key window has passed since the first call, so it may have forgotten the key`,
-    );
-  if (budget !== null && attempts.spent >= budget)
-    return park(attempts, `${ended}: its budget of ${budget} is spent`);
-  return undefined;
-}
-
-/** Past its window, the upstream may take the same key for a new operation; a call may arrive a timeout after it left. */
-function keyWindowPassed(
-  { unresolved, firstSentAtMs }: Attempts,
-  policy: DeliveryPolicy,
-  nowMs: number,
-): boolean {
-  if (!unresolved || policy.idempotency === null || firstSentAtMs === null) return false;
-  return nowMs + policy.timeoutMs >= firstSentAtMs + policy.idempotency.windowMs;
-}
-
-/** An item that the upstream may have done is never called dead. */
-function park(attempts: Attempts, reason: string): Next {
-  return attempts.unresolved
-    ? { kind: 'park', state: 'uncertain', reason: `${reason}; an earlier attempt may have been applied` }
-    : { kind: 'park', state: 'dead', reason };
-}
-
-function retry(
-  attempts: Attempts,
-  verdict: Verdict,
-  policy: DeliveryPolicy,
-  { laneClosedForMs, random }: Circumstances,
-): Next {
-  // Nothing leaves a closed lane, so a retry before it opens would only cost a trip.
-  const ownMs = verdict === 'throttled' ? 0 : jitteredBackoff(attempts.spent, policy, random);
-  return { kind: 'retry', afterMs: Math.max(1, Math.ceil(Math.max(ownMs, laneClosedForMs))) };
-}
-
-/** Full jitter, capped: anything up to `initial` * 2^(failures - 1). */
-function jitteredBackoff(
-  spent: number,
-  { retry: { initialMs, maxMs } }: DeliveryPolicy,
-  random: number,
-): number {
-  return random * Math.min(maxMs, initialMs * 2 ** Math.max(0, spent - 1));
 }
 
 /**
@@ -254,5 +162,6 @@ export function claimed(attempts: Attempts, attempt: number, nowMs: number): Att
 
 /** Notes that this attempt ended without a call: the item goes back unharmed. */
 export function givenBack(attempts: Attempts, attempt: number): Attempts {
-  return { ...attempts, settledAttempt: attempt, sendingAttempt: null };
+  const firstSentAtMs = attempts.unresolved ? attempts.firstSentAtMs : null;
+  return { ...attempts, settledAttempt: attempt, sendingAttempt: null, firstSentAtMs };
 }
