@@ -57,11 +57,11 @@ function isForeseen(error: unknown): error is Error {
 
 /**
  * Every further signal is ignored: a Ctrl-C under `npm run` comes twice, from the terminal and from npm, and
- * stopping takes seconds at most. Should we be killed all the same, what was started ends by itself.
+ * stopping takes seconds. Should we be killed all the same, or lose our terminal, what was started ends by itself.
  */
 function abortedBySignal(): AbortSignal {
   const controller = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => {
       if (controller.signal.aborted) return;
       console.error('stopping everything that was started …');

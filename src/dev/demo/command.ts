@@ -1,23 +1,22 @@
 /**
  * The `onelane` program as it runs now, from a checkout (`tsx src/cli/main.ts`) or from a build, with another
- * subcommand, in a folder, with exactly the Temporal configuration of that file.
+ * subcommand, and with exactly the Temporal configuration of that file.
  *
  * Whoever watches the demo may have a profile or variables for a Temporal of their own. Those must not leak
  * into it: a TLS setting would make the local server unreachable, an address would send the demo elsewhere.
  */
 export function ownCommand(
   subcommand: readonly string[],
-  where: { readonly folder: string; readonly temporalConfig: string },
+  temporalConfig: string,
   own: Pick<NodeJS.Process, 'execPath' | 'execArgv' | 'argv' | 'env'> = process,
 ): string[] {
   const program = own.argv[1];
   if (program === undefined) throw new Error('expected to run as a program with a file of its own');
-  const inFolder = ['/bin/sh', '-c', 'cd "$1" && shift && exec env "$@"', 'onelane-demo', where.folder];
   const unset = Object.keys(own.env)
     .filter(isTemporalSetting)
     .flatMap((name) => ['-u', name]);
-  const set = `TEMPORAL_CONFIG_FILE=${where.temporalConfig}`;
-  return [...inFolder, ...unset, set, own.execPath, ...own.execArgv, program, ...subcommand];
+  const set = `TEMPORAL_CONFIG_FILE=${temporalConfig}`;
+  return ['/usr/bin/env', ...unset, set, own.execPath, ...own.execArgv, program, ...subcommand];
 }
 
 /** The same for this process's own client. */

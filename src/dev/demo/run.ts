@@ -90,9 +90,12 @@ async function show(
   // Its database can be read only once it has ended; and it has nothing left to do.
   await upstream.stop();
   const report = reportOf(scenario, status.counts, await readUpstreamFile(folder.upstreamDb), QUOTA);
+  const broken = brokenPromises(report, scenario);
   view.say(summary(status, report, told));
-  onReport(report, brokenPromises(report, scenario));
+  view.say(`  promises     ${broken.length === 0 ? 'all held' : `${broken.length} did not hold`}`);
+  onReport(report, broken);
   if (!stayUp) return;
+  view.say('');
   view.say(whereToLook(server.ui, folder, told));
   await untilAborted(signal);
   // Asked to end, it has done what it should; else one of its parts died.

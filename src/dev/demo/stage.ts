@@ -110,11 +110,8 @@ export class Stage {
 
   #start(name: string, subcommand: readonly string[]): Part {
     this.#signal.throwIfAborted();
-    const { path, temporalConfig, log } = this.#folder;
-    return this.#keep(
-      name,
-      spawnSupervised(ownCommand(subcommand, { folder: path, temporalConfig }), log(name)),
-    );
+    const { temporalConfig, log } = this.#folder;
+    return this.#keep(name, spawnSupervised(ownCommand(subcommand, temporalConfig), log(name)));
   }
 
   /** Sees to it that a part is stopped, and that its death is heard of. */
