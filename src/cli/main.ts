@@ -33,7 +33,7 @@ try {
 /** Says what went wrong on stderr, with a stack only where nobody foresaw it. */
 function fail(error: unknown): ExitCode {
   const exitCode = exitCodeOf(error);
-  if (exitCode === EXIT.failed) console.error(error);
+  if (exitCode === EXIT.failed && !(error instanceof CliError)) console.error(error);
   else if (error instanceof Error && !isCommanderError(error)) console.error(`onelane: ${error.message}`);
   return exitCode;
 }
