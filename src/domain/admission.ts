@@ -14,6 +14,9 @@ import { jsonFault } from './json.ts';
 import type { LanePolicy } from './policy.ts';
 import { fillKey, fillPath, parseTemplate } from './template.ts';
 
+/** Reasons quote what items hold, perhaps twice; 500 of them must fit a batch's answer, which Temporal takes up to 2 MiB. */
+const MAX_REASON_LENGTH = 500;
+
 /** A valid item that is the first of its batch to name its key: it asks for that key. */
 export interface Candidate {
   readonly position: number;
@@ -44,7 +47,8 @@ export function triage(batch: Batch, policy: LanePolicy): Triage {
   batch.items.forEach((raw, position) => {
     const judged = judgeItem(raw, policy);
     if (!judged.ok) {
-      rejected.push({ position, key: givenKey(raw), admission: 'rejected', reason: judged.reason });
+      const reason = shortened(judged.reason);
+      rejected.push({ position, key: givenKey(raw), admission: 'rejected', reason });
       return;
     }
     const candidate: Candidate = { position, ...judged };
@@ -105,7 +109,7 @@ function keyOf(item: PublishedItem, policy: LanePolicy) {
   if (policy.keyTemplate === null)
     return { ok: false, reason: `key: required, since lane "${policy.lane}" has no key template` } as const;
   const filled = fillKey(parseTemplate(policy.keyTemplate), item);
-  if (!filled.ok) return { ok: false, reason: `${filled.reason} (key template)` } as const;
+  if (!filled.ok) return filled;
   const fault = keyFault(filled.text);
   if (fault !== undefined) return { ok: false, reason: `key derived as "${filled.text}": ${fault}` } as const;
   return filled;
@@ -120,6 +124,10 @@ export function fingerprint(lane: string, item: Item): string {
     version: item.version ?? null,
     payload: item.payload,
   });
+}
+
+function shortened(reason: string): string {
+  return reason.length <= MAX_REASON_LENGTH ? reason : `${reason.slice(0, MAX_REASON_LENGTH)}…`;
 }
 
 function givenKey(raw: unknown): string | null {

@@ -24,14 +24,9 @@ export function digest(value: Json): string {
  * can't overflow the stack. Two that differ only below the cut are both rejected, for the same reason.
  */
 export function boundDepth(value: unknown, depth = 0): Json {
-  if (
-    value === null ||
-    typeof value === 'boolean' ||
-    typeof value === 'number' ||
-    typeof value === 'string'
-  ) {
-    return value;
-  }
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value;
+  // JSON.parse makes Infinity of 1e400, and no text can be made of that again.
+  if (typeof value === 'number') return Number.isFinite(value) ? value : `(${value})`;
   if (typeof value !== 'object') return `(${typeof value})`;
   if (depth > MAX_JSON_DEPTH) return '(nested too deep)';
   if (Array.isArray(value)) return value.map((member) => boundDepth(member, depth + 1));

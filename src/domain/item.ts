@@ -55,7 +55,7 @@ export const ItemSchema = z.strictObject({
   key: refinedBy(keyFault).optional(),
   payload: z.custom<Json>((value) => value !== undefined, 'required: any JSON value'),
   operation: refinedBy(nameFault).optional(),
-  version: z.union([refinedBy(nameFault), z.int()]).optional(),
+  version: z.union([refinedBy(nameFault), z.int()], 'expected a text or a whole number').optional(),
   partition: refinedBy(partitionFault).optional(),
   notBefore: z.iso
     .datetime({

@@ -94,6 +94,7 @@ describe('an ambiguous attempt', () => {
   it('does not have the hours counted against its key window in which calls were surely not applied', () => {
     for (const verdict of ['throttled', 'unavailable', 'laneFault'] as const) {
       const hoursBefore = next(NO_ATTEMPTS, verdict, { nowMs: NOW - 30 * HOUR_MS });
+      assert.equal(next(hoursBefore, 'ambiguous', { nowMs: NOW }).firstSentAtMs, NOW, verdict);
       const unsent = givenBack(claimed(hoursBefore, 2, NOW - 20 * HOUR_MS), 2);
       assert.equal(next(unsent, 'ambiguous', { nowMs: NOW }).firstSentAtMs, NOW, verdict);
     }

@@ -128,7 +128,7 @@ describe('values that may be anything', () => {
         assert.deepEqual(boundDepth(value), value);
       }),
     );
-    let deepest: Json = 'core';
+    let deepest: Json = [];
     for (let i = 0; i < MAX_JSON_DEPTH; i++) deepest = [deepest];
     assert.deepEqual(boundDepth(deepest), deepest);
   });
