@@ -21,7 +21,10 @@ export function receiptOf(
   };
 }
 
-/** The text or number at a dotted path of a JSON answer; undefined where there is none. */
+/**
+ * The text or whole number at a dotted path of a JSON answer; undefined where there is none, and for a number that
+ * JSON.parse has rounded: it would name something else.
+ */
 function idIn(body: string, path: string): string | undefined {
   let value: unknown;
   try {
@@ -33,5 +36,6 @@ function idIn(body: string, path: string): string | undefined {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
     value = Object.entries(value).find(([member]) => member === name)?.[1];
   }
-  return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+  const exact = typeof value === 'string' ? value !== '' : Number.isSafeInteger(value);
+  return exact ? String(value) : undefined;
 }
