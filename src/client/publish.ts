@@ -109,10 +109,11 @@ async function ask(
   // Its rejection is the update's, which is handled below.
   start.workflowHandle().catch(() => undefined);
   try {
+    const updateId = await updateIdFor(client, workflowId, content);
     return await client.withDeadline(deadline, () =>
       client.workflow.executeUpdateWithStart(admissions, {
         args: [content],
-        updateId: `admissions:${content}`,
+        updateId,
         startWorkflowOperation: start,
       }),
     );
@@ -125,6 +126,16 @@ async function ask(
     const missing = missingAttributeIn(error);
     throw missing === undefined ? error : notReady(client.options.namespace, missing);
   }
+}
+
+/**
+ * One ID per content, so that asking again costs nothing. But the server gives a known update's answer also from a
+ * run that has closed, and starts none: after a refused or terminated run the ID must be another one.
+ */
+async function updateIdFor(client: Client, workflowId: string, content: string): Promise<string> {
+  const newest = await describeOrUndefined(client, workflowId);
+  const answers = newest === undefined || ['RUNNING', 'PAUSED', 'COMPLETED'].includes(newest.status.name);
+  return answers ? `admissions:${content}` : `admissions:${content}:after:${newest.runId}`;
 }
 
 /** The server names one unregistered search attribute at a time; whoever lacks one lacks all. */
