@@ -12,7 +12,11 @@ const NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
 const name = z
   .string()
   .regex(NAME, 'expected 1 to 200 printable ASCII characters, not beginning or ending with a space')
-  .refine((text) => !text.includes('/'), 'may not contain "/", which separates the parts of an ID');
+  .refine((text) => !text.includes('/'), 'may not contain "/", which separates the parts of an ID')
+  .refine(
+    (text) => !/["\\]/.test(text),
+    'may not contain " or \\, which Temporal cannot look for in its lists',
+  );
 
 /** The input of `dispatchBatch`. Items are judged one by one, later: a bad one must not stop the good ones. */
 export const BatchSchema = z.strictObject({
