@@ -30,6 +30,7 @@ const STARTS_OUTSTANDING = 10;
 const KEYS_PER_LOOKUP = 50;
 
 const { lookUpKeys } = proxyActivities<DispatchActivities>({
+  summary: 'Who holds the keys that are taken',
   startToCloseTimeout: '30s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 });
@@ -47,7 +48,7 @@ export async function admitItems(
     const taken = await startInOrder(open, batch, policy, ledger);
     open = await answerTaken(taken, batch, ledger, holders);
     // A key that was taken and is free now has just passed its retention.
-    if (open.length > 0) await sleep('200ms');
+    if (open.length > 0) await sleep('200ms', { summary: 'before a key that has become free is taken' });
   }
   for (const follower of triage.followers) {
     const first = ledger.admissionAt(follower.of.position);

@@ -1,5 +1,7 @@
 import {
   ActivityCancellationType,
+  CancellationScope,
+  CancelledFailure,
   condition,
   getExternalWorkflowHandle,
   isCancellation,
@@ -11,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LaneActivities } from '../activities/contract.ts';
-import type { CallOutcome, Delivery, ItemEnd } from '../domain/delivery.ts';
+import type { CallOutcome, CallTask, Delivery, ItemEnd } from '../domain/delivery.ts';
 import { laneTaskQueue } from '../domain/ids.ts';
 import type { ItemState, ParkedState } from '../domain/item.ts';
 import * as messages from './messages.ts';
@@ -76,7 +78,7 @@ async function callUpstream(delivery: Delivery, deadlineMs: number | null): Prom
     // A call in flight ends as what it becomes.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
-  return await activities.callUpstream({
+  const task: CallTask = {
     lane,
     key: item.key,
     correlationId: item.correlationId ?? null,
@@ -85,7 +87,16 @@ async function callUpstream(delivery: Delivery, deadlineMs: number | null): Prom
     payload: item.payload,
     policy,
     deadlineMs,
-  });
+  };
+  try {
+    return await activities.callUpstream(task);
+  } catch (error) {
+    // A call that was in flight when the item was cancelled has failed, and the server does not try it again: given
+    // up as asked, not broken.
+    if (CancellationScope.current().consideredCancelled)
+      throw new CancelledFailure('cancelled while its call was in flight, which then failed');
+    throw error;
+  }
 }
 
 /** Keeps the key, tells the batch, and waits for an operator. Only cancelling or terminating ends it as yet. */

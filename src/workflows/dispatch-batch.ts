@@ -21,6 +21,7 @@ import * as messages from './messages.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from './visibility.ts';
 
 const { prepareDispatch } = proxyActivities<DispatchActivities>({
+  summary: 'Policy of the lane, and earlier runs of this batch',
   startToCloseTimeout: '30s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 });

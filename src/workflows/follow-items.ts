@@ -16,6 +16,7 @@ const RAREST_ASKING_MS = 5 * 60_000;
 const KEYS_PER_LOOKUP = 100;
 
 const { lookUpKeys } = proxyActivities<DispatchActivities>({
+  summary: 'How items stand that an earlier run started',
   startToCloseTimeout: '30s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 });
