@@ -41,8 +41,8 @@ export class Pace {
   /** Takes it that a whole window's worth of calls was answered just now: what is safe when nothing is known. */
   assumeFullWindow(nowMs: number): void {
     this.#calls = Array.from({ length: this.#limit.requests }, () => ({ leftMs: nowMs, countedMs: nowMs }));
-    // Waiting for the window is no stall: nothing of it is made good.
-    this.#dueMs = nowMs + this.#limit.perMs;
+    // Waiting for the window is a quiet time, for `burst`, but no stall: nothing of it is made good.
+    this.#dueMs = nowMs + this.#limit.perMs - (this.#limit.burst - 1) * this.#spacingMs;
   }
 
   /** The earliest moment for the next call; Infinity while only the answer to an open call can tell. */
@@ -55,11 +55,14 @@ export class Pace {
     return old.reduce((latest, call) => Math.max(latest, call.countedMs + this.#limit.perMs), -Infinity);
   }
 
+  get #spacingMs(): number {
+    return this.#limit.perMs / this.#limit.requests;
+  }
+
   /** Records that a call leaves now. The caller has asked `nextAtMs` before, at this very moment. */
   leave(nowMs: number): OpenCall {
-    const spacingMs = this.#limit.perMs / this.#limit.requests;
     const catchUp = Math.max(CATCH_UP_SPACINGS, this.#limit.burst - 1);
-    this.#dueMs = Math.max(this.#dueMs + spacingMs, nowMs - catchUp * spacingMs + spacingMs);
+    this.#dueMs = Math.max(this.#dueMs, nowMs - catchUp * this.#spacingMs) + this.#spacingMs;
     const { arrivalWithinMs } = this.#limit;
     const call: Call = {
       leftMs: nowMs,

@@ -103,7 +103,7 @@ export class LaneConsumer {
   }
 
   async #untilNotWorthPolling(): Promise<void> {
-    while (this.#gate.worthPolling()) await this.#gate.nextChange(this.#stopping.signal);
+    while (this.#gate.worthPolling()) await this.#gate.nextChange();
   }
 
   async #rest(): Promise<void> {
@@ -113,8 +113,7 @@ export class LaneConsumer {
         ? `lane ${this.lane} is closed for ${Math.ceil(this.#gate.closedForMs())} ms: ${closedBecause}`
         : `lane ${this.lane} has paused itself: ${pausedBecause}. Restart the worker when that is mended`,
     );
-    while (!this.#gate.worthPolling() && !this.#stopping.signal.aborted)
-      await this.#gate.nextChange(this.#stopping.signal);
+    while (!this.#gate.worthPolling() && !this.#stopping.signal.aborted) await this.#gate.nextChange();
   }
 
   async #confirm(taskToken: Uint8Array, details: unknown): Promise<void> {

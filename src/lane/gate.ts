@@ -139,13 +139,13 @@ export class Gate {
     return this.#lastSuccess !== null && this.#lastSuccess.key !== key && this.#lastSuccess.epochMs > epochMs;
   }
 
-  /** Resolves at the gate's next change, when a closure has become short, or when the signal aborts. */
-  async nextChange(signal: AbortSignal): Promise<void> {
+  /**
+   * Resolves at the gate's next change, or when a closure has become short. Takes no signal, since `stop` is a change,
+   * and Node 20's `AbortSignal.any` leaves something behind at each long-lived signal that it is given.
+   */
+  async nextChange(): Promise<void> {
     const untilShortMs = this.closedForMs() - WAITED_OUT_MS;
-    await this.#clock.sleep(
-      untilShortMs > 0 ? untilShortMs : Infinity,
-      AbortSignal.any([signal, this.#change.signal]),
-    );
+    await this.#clock.sleep(untilShortMs > 0 ? untilShortMs : Infinity, this.#change.signal);
   }
 
   #changed(): void {

@@ -156,7 +156,7 @@ describe('the schedule', () => {
     fc.assert(
       fc.property(anyLimit, (limit) => {
         const perMs = limit.requests * 100;
-        const { departures } = simulate({ ...limit, perMs, arrivalWithinMs: null }, 1, many(50, 0));
+        const { departures } = simulate({ ...limit, perMs, burst: 1 }, 1, many(50, 0));
         assert.deepEqual(
           departures,
           departures.map((_, i) => perMs + i * 100),
@@ -189,6 +189,17 @@ describe('the schedule', () => {
       departures.slice(20).map((at) => at - stalledAt),
       [0, 0, 0, 200, 400],
     );
+  });
+
+  it('a starting lane may make its burst once its first window has passed, and bunches nothing else', () => {
+    for (const [burst, atOnce] of [
+      [1, 1],
+      [2, 2],
+      [5, 5],
+    ] as const) {
+      const { departures } = simulate({ ...LIMIT, burst }, 1, many(10, 0));
+      assert.equal(departures.filter((at) => at === LIMIT.perMs).length, atOnce);
+    }
   });
 
   it('burst allows as many calls back to back after a quiet time', () => {
