@@ -93,6 +93,8 @@ export class LaneConsumer {
       maxConcurrentActivityTaskExecutions: config.maxInFlight,
       // A second poll would take an item out of the queue that another slot could not send any sooner.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
+      // By itself the SDK holds beats back for 80 % of the lease, so that a single lost one would cost it.
+      maxHeartbeatThrottleInterval: config.policy.delivery.leaseMs / 3,
       // A call in flight is never cut: it ends within its timeout, and whoever waits was given back before.
       shutdownGraceTime: config.policy.delivery.timeoutMs + CONFIRM_WITHIN_MS,
     });
