@@ -56,8 +56,12 @@ interface Server {
   close(): Promise<void>;
 }
 
+let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+
+/** Once per process, since it takes seconds. */
 export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({ workflowsPath: workflowsFolder(), logger: new DefaultLogger('WARN') });
+  bundle ??= bundleWorkflowCode({ workflowsPath: workflowsFolder(), logger: new DefaultLogger('WARN') });
+  return bundle;
 }
 
 /** On the server that skips time. It keeps no list of workflows. */
