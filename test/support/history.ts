@@ -1,4 +1,8 @@
 import type { Client } from '@temporalio/client';
+import proto from '@temporalio/proto';
+
+const { History } = proto.temporal.api.history.v1;
+type History = proto.temporal.api.history.v1.IHistory;
 
 /** All that a workflow's history holds, payloads decoded, as text to be searched. */
 export async function historyText(client: Client, workflowId: string): Promise<string> {
@@ -15,4 +19,29 @@ function* textsIn(value: unknown): Generator<string> {
       yield name;
       yield* textsIn(member);
     }
+}
+
+/**
+ * A history as a file keeps it. The SDK's own `historyToJSON` does not work where npm installs protobufjs more than
+ * once, as it does here.
+ */
+export function historyToText(history: History): string {
+  const plain = History.toObject(History.fromObject(history), {
+    longs: String,
+    enums: String,
+    bytes: String,
+  });
+  return `${JSON.stringify(plain, impersonal, 1)}\n`;
+}
+
+/** Of the machine that recorded it, a file need not tell: no paths, no process or host in identities. */
+function impersonal(name: string, value: unknown): unknown {
+  if (name === 'stackTrace') return undefined;
+  return typeof value === 'string' ? value.replace(/^\d+@[^-]+/, 'recorder') : value;
+}
+
+export function historyFromText(text: string): History {
+  const plain: unknown = JSON.parse(text);
+  if (typeof plain !== 'object' || plain === null) throw new TypeError('expected a history');
+  return History.fromObject(plain);
 }
