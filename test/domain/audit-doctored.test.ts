@@ -16,8 +16,7 @@ function edit(line: Line): LineBody {
 /** The lines of a first holder's log. */
 const logLines = simulationArbitrary.map(({ calls, epochs }) => {
   const [text = ''] = writeLogs({ calls, epochs: epochs.slice(0, 1) });
-  return text.trimEnd().split('
-');
+  return text.trimEnd().split('\n');
 });
 
 const textOf = (lines: readonly string[]) => lines.map((line) => `${line}\n`).join('');
