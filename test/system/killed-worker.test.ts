@@ -7,7 +7,7 @@ import { assertOneEffectEach } from './support/upstream.ts';
 
 /** The answer comes later than the worker is killed; until then the timeout must not end the call either. */
 const LATE = [{ type: 'delay' as const, ms: 60_000, effect: 'committed' as const }];
-const PATIENT = { timeout: '5s', lease: '11s' };
+const PATIENT = { timeout: '8s', lease: '17s' };
 
 suite('a worker killed with SIGKILL', () => {
   const temporal = useTemporal();

@@ -12,8 +12,9 @@ suite('a worker that gets SIGTERM', () => {
     withScene(
       {
         temporal,
-        lanes: { releases: { timeout: '6s', lease: '13s', limit: { requests: 20, per: '1s' } } },
-        upstream: { faults: { 'stopped:5': [{ type: 'delay', ms: 3_000, effect: 'committed' }] } },
+        lanes: { releases: { timeout: '20s', lease: '41s', limit: { requests: 20, per: '1s' } } },
+        // So slow that it is still in flight when a busy machine has got round to the signal.
+        upstream: { faults: { 'stopped:5': [{ type: 'delay', ms: 10_000, effect: 'committed' }] } },
       },
       async (scene) => {
         const batch = items('stopped', 30);
@@ -22,6 +23,8 @@ suite('a worker that gets SIGTERM', () => {
         await until('the slow call is in flight', async () =>
           (await scene.upstream.effects()).includes('stopped:5'),
         );
+        const [slow] = await scene.upstream.arrivals('stopped:5');
+        assert.equal(slow?.endedMs, null, 'it is still in flight');
 
         const { code, stdout } = await worker.end('SIGTERM');
         assert.equal(code, 0);

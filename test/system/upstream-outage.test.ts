@@ -7,7 +7,7 @@ import { useTemporal } from './support/temporal.ts';
 const OUTAGE_MS = 60_000;
 /** How often a closed lane probes at the rarest, and what a busy machine may add to that. */
 const PROBE_INTERVAL_MS = 30_000;
-const SLACK_MS = 3_000;
+const SLACK_MS = 5_000;
 
 suite('an outage of a minute makes no dead letter, and ends within one probe interval:', () => {
   const temporal = useTemporal();
