@@ -61,6 +61,13 @@ describe('a lane that keeps its promises', () => {
     assert(Math.abs((lane.shareOfReachable ?? NaN) - 1) < 0.001, String(lane.shareOfReachable));
   });
 
+  it('tells the most of any moment, not of the last one', () => {
+    const rules = { ...FIVE_A_SECOND, maxInFlight: 3 };
+    const steps = [answered, answered, answered, { ...answered, idleMs: 5_000 }];
+    const lane = laneOf(auditOf(simulate(rules, steps)));
+    assert.deepEqual([lane.mostInAnyWindow, lane.mostOpen], [3, 2]);
+  });
+
   it('has no share of what can be reached where the limit changed on the way', () => {
     const lane = laneOf(
       auditOf(simulate(FIVE_A_SECOND, [answered, { kind: 'override', requests: 3 }, answered])),
