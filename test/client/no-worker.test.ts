@@ -9,6 +9,7 @@ import {
   publish,
 } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
+import { untilQueued } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, devServerStage } from '../support/stage.ts';
 import { until } from '../support/wait.ts';
@@ -37,11 +38,7 @@ test('with no worker running, the status of a batch and the records of its items
     items.push(items[0], { key: 'read:done', payload: 'other' }, 'broken', { key: 'read:ended', payload: 1 });
     await publish(stage.client, { batchId: 'read', lane: 'read', publisher: 'ci', items });
     await stage.client.workflow.getHandle('read:ended').terminate('tidying up');
-    for (const key of keys)
-      await until(`${key} waits in the queue`, async () => {
-        const { raw } = await stage.client.workflow.getHandle(key).describe();
-        return raw.pendingActivities?.length === 1;
-      });
+    for (const key of keys) await untilQueued(stage, key);
     stage.openLane(config);
     await until('the lane is closed', () =>
       stage.said.some((line) => line.startsWith('lane read is closed')),

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type ItemRecord, itemRecord, publish } from '../../src/client.ts';
-import { pendingActivityOf } from '../../src/client/pending-activity.ts';
+import { itemRecord, publish } from '../../src/client.ts';
 import type { ArrivalRecord } from '../../src/dev/upstream/records.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
+import { pendingOf, recordOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, devServerStage, timeSkippingStage } from '../support/stage.ts';
 import { batchEnd, eventually, until } from '../support/wait.ts';
@@ -163,21 +163,6 @@ async function publishItems(
 ): Promise<void> {
   const items = names.map((name) => ({ key: `${lane}:${name}`, payload: { name } }));
   await publish(client, { batchId, lane, items });
-}
-
-async function recordOnce(
-  { client }: Stage,
-  key: string,
-  holds: (record: ItemRecord) => boolean,
-): Promise<ItemRecord> {
-  return await eventually(`the record of ${key}`, async () => {
-    const record = await itemRecord(client, key);
-    return holds(record) ? record : undefined;
-  });
-}
-
-async function pendingOf({ client }: Stage, key: string) {
-  return pendingActivityOf(await client.workflow.getHandle(key).describe());
 }
 
 function gapsBetween(arrivals: readonly ArrivalRecord[]): number[] {

@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { WorkflowFailedError } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
-import {
-  type Admission,
-  BatchIdTakenError,
-  BatchRefusedError,
-  NotFoundError,
-  batchStatus,
-  itemRecord,
-  publish,
-} from '../../src/client.ts';
+import { type Admission, NotFoundError, batchStatus, itemRecord, publish } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
 import { laneConfig } from '../support/lane.ts';
 import { withLane } from '../support/scene.ts';
@@ -157,84 +147,6 @@ test('an invalid item is rejected by field, and the good ones beside it are sent
   });
 });
 
-test('a batch for an unknown lane is refused whole; published again once the lane exists, it is sent', async () => {
-  const batch = { batchId: 'early', lane: 'early', items: [{ key: 'early:a', payload: {} }] };
-  await assert.rejects(publish(stage.client, batch), (error: unknown) => {
-    assert(error instanceof BatchRefusedError);
-    assert.match(error.message, /^lane: expected one of .*, got "early"$/);
-    return true;
-  });
-  await assert.rejects(itemRecord(stage.client, 'early:a'), NotFoundError);
-  await withLane(stage, 'early', {}, async ({ effectsOf }) => {
-    const { admissions } = await publish(stage.client, batch);
-    assert.deepEqual(kinds(admissions), ['accepted']);
-    await batchEnd(stage.client, 'early');
-    assert.equal(effectsOf('early:a'), 1);
-  });
-});
-
-const REFUSED_WHOLE: {
-  title: string;
-  batch: { batchId: string; lane: string; items: unknown[] };
-  says: RegExp;
-}[] = [
-  {
-    title: 'an empty batch',
-    batch: { batchId: 'empty', lane: 'known', items: [] },
-    says: /^items: expected at least one item/,
-  },
-  {
-    title: 'a batch of 501 items',
-    batch: {
-      batchId: 'crowd',
-      lane: 'known',
-      items: Array.from({ length: 501 }, (_, n) => ({ key: `crowd:${n}`, payload: n })),
-    },
-    says: /^items: expected at most 500 items/,
-  },
-  {
-    title: 'a batch of more than 1 MiB',
-    batch: {
-      batchId: 'heavy',
-      lane: 'known',
-      items: Array.from({ length: 5 }, (_, n) => ({ key: `heavy:${n}`, payload: 'x'.repeat(250_000) })),
-    },
-    says: /^items: expected at most 1048576 bytes/,
-  },
-  {
-    title: 'a batchId with a slash',
-    batch: { batchId: 'a/1', lane: 'known', items: [{ key: 'slash:0', payload: 0 }] },
-    says: /^batchId: may not contain "\/"/,
-  },
-];
-
-for (const { title, batch, says } of REFUSED_WHOLE) {
-  test(`${title} is refused whole, by the client as by the workflow, and nothing is started`, async () => {
-    stage.lanes.set('known', laneConfig('known', NOWHERE));
-    await assert.rejects(publish(stage.client, batch), (error: unknown) => {
-      assert(error instanceof BatchRefusedError);
-      assert.match(error.message, says);
-      return true;
-    });
-    await assert.rejects(batchStatus(stage.client, batch.batchId), NotFoundError);
-
-    await assertRefusal(runByHand(`batch/${batch.batchId}`, batch), says);
-    const [first] = batch.items;
-    if (typeof first === 'object' && first !== null && 'key' in first)
-      await assert.rejects(itemRecord(stage.client, String(first.key)), NotFoundError);
-  });
-}
-
-test('a batch started under a workflow ID that is not its own is refused whole', async () => {
-  const batch = { batchId: 'named', lane: 'known', items: [{ key: 'named:a', payload: {} }] };
-  stage.lanes.set('known', laneConfig('known', NOWHERE));
-  await assertRefusal(
-    runByHand('batch/misnamed', batch),
-    /^workflow ID: expected "batch\/named", got "batch\/misnamed"$/,
-  );
-  await assert.rejects(itemRecord(stage.client, 'named:a'), NotFoundError);
-});
-
 test('a batch started by hand with plain JSON runs, and tells its progress and admissions', async () => {
   await withLane(stage, 'hand', {}, async ({ effectsOf }) => {
     const batch = { batchId: 'hand', lane: 'hand', items: [{ key: 'hand:a', payload: { by: 'hand' } }] };
@@ -250,67 +162,6 @@ test('a batch started by hand with plain JSON runs, and tells its progress and a
     assert.equal(effectsOf('hand:a'), 1);
     // Published by our client afterwards, it is the same batch.
     assert.deepEqual((await publish(stage.client, batch)).admissions, admissions);
-  });
-});
-
-test('a batch published again gives the same admissions, open and closed; other content is refused', async () => {
-  await withLane(stage, 'again', { open: false }, async ({ config, effectsOf }) => {
-    const batch = {
-      batchId: 'again',
-      lane: 'again',
-      items: [
-        { key: 'again:a', payload: { n: 1 } },
-        { key: 'again:a', payload: { n: 1 } },
-        { key: 'again:a', payload: { n: 2 } },
-        { key: '', payload: { n: 3 } },
-      ],
-    };
-    const other = { ...batch, items: batch.items.slice(0, 1) };
-    const first = await publish(stage.client, batch);
-    assert.deepEqual(kinds(first.admissions), ['accepted', 'duplicate', 'conflict', 'rejected']);
-
-    assert.deepEqual(await publish(stage.client, { ...batch, publisher: 'somebody else' }), first);
-    await assert.rejects(publish(stage.client, other), BatchIdTakenError);
-
-    await stage.stopDispatch();
-    await assert.rejects(publish(stage.client, other, { waitMs: 500 }), BatchIdTakenError);
-    await stage.startDispatch();
-
-    stage.openLane(config);
-    await batchEnd(stage.client, 'again');
-    assert.deepEqual(await publish(stage.client, batch), first);
-    await assert.rejects(publish(stage.client, other), BatchIdTakenError);
-    assert.equal(effectsOf('again:a'), 1);
-  });
-});
-
-test('published with no worker running, a batch is durable and pending; then it is accepted and sent', async () => {
-  await withLane(stage, 'asleep', {}, async ({ effectsOf }) => {
-    const batch = { batchId: 'asleep', lane: 'asleep', items: [{ key: 'asleep:a', payload: {} }, 'broken'] };
-    await stage.stopDispatch();
-    const asleep = await publish(stage.client, batch, { waitMs: 300 });
-    assert.equal(asleep.answered, false);
-    assert.deepEqual(asleep.admissions, [
-      { position: 0, key: 'asleep:a', admission: 'pending' },
-      { position: 1, key: null, admission: 'pending' },
-    ]);
-    await stage.startDispatch();
-    const awake = await publish(stage.client, batch);
-    assert.equal(awake.answered, true);
-    assert.deepEqual(kinds(awake.admissions), ['accepted', 'rejected']);
-    await batchEnd(stage.client, 'asleep');
-    assert.equal(effectsOf('asleep:a'), 1);
-  });
-});
-
-test('the members that a TypeScript caller leaves undefined make no other batch', async () => {
-  await withLane(stage, 'undefined', {}, async () => {
-    const said = { key: 'undefined:a', payload: { name: 'a', note: undefined }, priority: undefined };
-    const batch = { batchId: 'undefined', lane: 'undefined', items: [said] };
-    const first = await publish(stage.client, batch);
-    assert.deepEqual(kinds(first.admissions), ['accepted']);
-    const plain = { ...batch, items: [{ key: 'undefined:a', payload: { name: 'a' } }] };
-    assert.deepEqual(await publish(stage.client, plain), first);
   });
 });
 
@@ -352,18 +203,4 @@ test('a parked item lets its batch end, and one whose batch is gone parks all th
 
 function kinds(admissions: readonly Admission[]): string[] {
   return admissions.map(({ admission }) => admission);
-}
-
-async function runByHand(workflowId: string, input: unknown): Promise<void> {
-  await stage.client.workflow.execute('dispatchBatch', { workflowId, taskQueue: 'onelane', args: [input] });
-}
-
-async function assertRefusal(run: Promise<void>, says: RegExp): Promise<void> {
-  await assert.rejects(run, (error: unknown) => {
-    assert(error instanceof WorkflowFailedError);
-    assert(error.cause instanceof ApplicationFailure);
-    assert.equal(error.cause.type, 'BatchRefused');
-    assert.match(error.cause.message, says);
-    return true;
-  });
 }

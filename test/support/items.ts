@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { type ItemRecord, type PublishedItem, itemRecord, publish } from '../../src/client.ts';
+import { type PendingActivity, pendingActivityOf } from '../../src/client/pending-activity.ts';
+import type { Stage } from './stage.ts';
+import { eventually, until } from './wait.ts';
+
+/** Publishes a batch of one item, named like its lane unless the item has a key of its own; returns the key. */
+export async function publishOne(
+  { client }: Stage,
+  lane: string,
+  item: Partial<PublishedItem> = {},
+): Promise<string> {
+  const key = item.key ?? `${lane}:a`;
+  const batch = { batchId: item.key ?? lane, lane, items: [{ payload: { lane }, ...item, key }] };
+  const { admissions } = await publish(client, batch);
+  assert.deepEqual(admissions, [{ position: 0, key, admission: 'accepted' }]);
+  return key;
+}
+
+/** Waits until an item's record is as described. */
+export async function recordOnce(
+  { client }: Stage,
+  key: string,
+  holds: (record: ItemRecord) => boolean,
+): Promise<ItemRecord> {
+  return await eventually(`the record of ${key}`, async () => {
+    const record = await itemRecord(client, key);
+    return holds(record) ? record : undefined;
+  });
+}
+
+/** What the server knows of an item's call. */
+export async function pendingOf({ client }: Stage, key: string): Promise<PendingActivity | undefined> {
+  return pendingActivityOf(await client.workflow.getHandle(key).describe());
+}
+
+/** Waits until an item's call is in its lane's queue, or further. */
+export async function untilQueued(stage: Stage, key: string): Promise<void> {
+  await until(`${key} waits in the queue`, async () => (await pendingOf(stage, key)) !== undefined);
+}
