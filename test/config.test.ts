@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadConfig } from '../src/config.ts';
+import { configOfPartition } from '../src/domain/policy.ts';
 import { SOUND, faults, lane, load, only } from './config-lane.ts';
 
 describe('a sound lanes.yaml', () => {
   it('becomes a policy with every default filled in', () => {
-    assert.deepEqual(only(SOUND), {
+    const { fingerprint, ...config } = only(SOUND);
+    assert.match(fingerprint, /^[0-9a-f]{16}$/);
+    assert.deepEqual(config, {
       policy: {
         lane: 'releases',
         owner: 'release-engineering',
         operations: { release: { method: 'POST', path: '/releases' } },
         keyTemplate: null,
+        partitionBy: null,
         delivery: {
           idempotency: { header: 'Idempotency-Key', windowMs: 86_400_000 },
           verdicts: {},
@@ -24,11 +28,14 @@ describe('a sound lanes.yaml', () => {
       baseUrl: 'https://api.example/v1',
       headers: {},
       secrets: [],
+      partitions: {},
       limit: { requests: 5, perMs: 1_000, burst: 1, arrivalWithinMs: null },
       maxInFlight: 1,
       retryAfterMaxMs: 86_400_000,
       receiptId: 'id',
       dedupWindowMs: 2_592_000_000,
+      // Only a partition's lane ends when idle.
+      idleAfterMs: Number.MAX_SAFE_INTEGER,
     });
   });
 
@@ -87,6 +94,78 @@ describe('a sound lanes.yaml', () => {
     );
     assert.equal(config?.baseUrl, 'http://127.0.0.1:8080');
     assert.deepEqual(config?.limit, { requests: 5, perMs: 1_000, burst: 1, arrivalWithinMs: null });
+  });
+});
+
+describe('a partitioned lane', () => {
+  const partitioned = lane(
+    ['key', '{partition}:{payload.id}'],
+    ['upstream.headers', { 'X-Client': 'onelane', Authorization: 'none' }],
+    ['partitionBy.field', 'payload.tenant'],
+    ['partitionBy.independence', 'https://api.example/docs#quotas'],
+    [
+      'partitionBy.headers',
+      { acme: { Authorization: 'Bearer ${ACME}' }, globex: { Authorization: 'Bearer ${GLOBEX}' } },
+    ],
+  );
+  const config = only(partitioned, { ACME: 'a-secret', GLOBEX: 'g-secret' });
+
+  it('takes the partitions whose credentials it lists, and no others', () => {
+    assert.deepEqual(config.policy.partitionBy, { field: 'payload.tenant', names: ['acme', 'globex'] });
+    assert.equal(config.idleAfterMs, 300_000);
+  });
+
+  it('takes any partition where it lists no credentials', () => {
+    const { policy, idleAfterMs } = only(
+      lane(['partitionBy', { field: 'partition', independence: 'docs', idleAfter: '10s' }]),
+    );
+    assert.deepEqual(policy.partitionBy, { field: 'partition', names: null });
+    assert.equal(idleAfterMs, 10_000);
+  });
+
+  it('gives any partition the headers of the lane where it lists no credentials', () => {
+    const open = only(lane(['partitionBy', { field: 'partition', independence: 'docs' }]));
+    assert.deepEqual(configOfPartition(open, 'constructor'), open);
+  });
+
+  it('gives each partition its own credential over the headers of the lane, to be blanked like any other', () => {
+    const acme = configOfPartition(config, 'acme');
+    assert.deepEqual(acme?.headers, { 'X-Client': 'onelane', Authorization: 'Bearer a-secret' });
+    assert.deepEqual(acme.secrets, ['a-secret']);
+  });
+
+  it('knows no partition that it lists no credential for, whatever it is called', () => {
+    for (const name of ['initech', 'constructor', '__proto__', 'toString'])
+      assert.equal(configOfPartition(config, name), undefined);
+  });
+
+  it('knows no lane that is partitioned otherwise than it says', () => {
+    assert.equal(configOfPartition(config, null), undefined);
+    assert.equal(configOfPartition(only(SOUND), 'acme'), undefined);
+  });
+
+  it('keeps secrets out of its policy and out of its fingerprint', () => {
+    assert(!JSON.stringify(config.policy).includes('secret'));
+    assert.equal(only(partitioned, { ACME: 'a2', GLOBEX: 'g2' }).fingerprint, config.fingerprint);
+  });
+});
+
+describe('the fingerprint', () => {
+  for (const [path, value] of [
+    ['limit.requests', 6],
+    ['maxInFlight', 2],
+    ['lease', '20s'],
+    ['upstream.baseUrl', 'https://api.example/v2'],
+    ['upstream.headers', { 'X-Client': 'onelane' }],
+    ['partitionBy', { field: 'partition', independence: 'docs' }],
+  ] as const)
+    it(`tells replicas apart whose ${path} differs`, () => {
+      assert.notEqual(only(lane([path, value])).fingerprint, only(SOUND).fingerprint);
+    });
+
+  it('is the same whatever the order in which the fields are written', () => {
+    const reordered = SOUND.replace('requests: 5, per: 1s', 'per: 1s, requests: 5');
+    assert.equal(only(reordered).fingerprint, only(SOUND).fingerprint);
   });
 });
 

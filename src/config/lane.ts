@@ -1,3 +1,4 @@
+import { boundDepth, digest } from '../domain/canonical.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import { type Fault, type Path, fault, faultsOf, isMapping, valueAt } from './faults.ts';
 import { ruleFaults, shareOf } from './rules.ts';
@@ -15,6 +16,7 @@ interface Upstream {
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly secrets: readonly string[];
+  readonly partitions: LaneConfig['partitions'];
 }
 
 /**
@@ -37,7 +39,7 @@ export function readLane(
 }
 
 function notYetFaults(raw: unknown, at: Path): Fault[] {
-  return [['upstream', 'lookup'], ['partitionBy']]
+  return [['upstream', 'lookup']]
     .filter((path) => valueAt(raw, path) !== undefined)
     .map((path) => fault([...at, ...path], 'is not yet supported by this version: leave it out'));
 }
@@ -52,25 +54,28 @@ function readUpstream(raw: unknown, at: Path, env: NodeJS.ProcessEnv, faults: Fa
     readHeaders(valueAt(raw, path), [...at, ...path], env, keyHeader, faults);
 
   const partitions = valueAt(raw, ['partitionBy', 'headers']);
-  if (isMapping(partitions))
-    for (const partition of Object.keys(partitions)) headersAt('partitionBy', 'headers', partition);
+  const names = isMapping(partitions) ? Object.keys(partitions) : [];
 
   const baseUrl = valueAt(raw, ['upstream', 'baseUrl']);
   return {
     baseUrl:
       typeof baseUrl === 'string' ? readBaseUrl(baseUrl, [...at, 'upstream', 'baseUrl'], env, faults) : '',
     ...headersAt('upstream', 'headers'),
+    partitions: Object.fromEntries(
+      names.map((partition) => [partition, headersAt('partitionBy', 'headers', partition)]),
+    ),
   };
 }
 
 function laneConfig(name: string, lane: LaneFields, upstream: Upstream): LaneConfig {
   const { timeout, idempotency } = lane.upstream;
-  return {
+  const config: Omit<LaneConfig, 'fingerprint'> = {
     policy: {
       lane: name,
       owner: lane.owner,
       operations: lane.upstream.operations,
       keyTemplate: lane.key ?? null,
+      partitionBy: partitionPolicy(lane),
       delivery: {
         idempotency:
           idempotency === null ? null : { header: idempotency.header, windowMs: idempotency.window },
@@ -94,5 +99,25 @@ function laneConfig(name: string, lane: LaneFields, upstream: Upstream): LaneCon
     retryAfterMaxMs: lane.retryAfterMax,
     receiptId: lane.upstream.receiptId,
     dedupWindowMs: lane.dedupWindow,
+    idleAfterMs: lane.partitionBy?.idleAfter ?? Number.MAX_SAFE_INTEGER,
   };
+  return { ...config, fingerprint: fingerprintOf(config) };
+}
+
+function partitionPolicy({ partitionBy }: LaneFields): LaneConfig['policy']['partitionBy'] {
+  if (partitionBy === undefined) return null;
+  const names = Object.keys(partitionBy.headers);
+  // Where credentials are listed, a partition without one could only call with somebody else's.
+  return { field: partitionBy.field, names: names.length === 0 ? null : names };
+}
+
+/** Header names count, their values don't: they may be secret, and differ between hosts. */
+function fingerprintOf({
+  headers,
+  secrets: _secrets,
+  partitions,
+  ...open
+}: Omit<LaneConfig, 'fingerprint'>): string {
+  const names = Object.entries(partitions).map(([name, own]) => [name, Object.keys(own.headers)]);
+  return digest(boundDepth({ ...open, headers: Object.keys(headers), partitions: names })).slice(0, 16);
 }

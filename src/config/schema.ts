@@ -135,6 +135,8 @@ const partitionBy = fields({
   headers: z
     .record(name, headers, { error: 'expected a mapping of partitions to their headers' })
     .default({}),
+  // Opening a lane again costs a few round trips, keeping an idle one open a beat now and then.
+  idleAfter: duration().default(300_000),
 });
 
 export const LaneSchema = fields({

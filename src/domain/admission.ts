@@ -9,8 +9,9 @@ import {
   MAX_PAYLOAD_BYTES,
   UnreadableItemSchema,
   keyFault,
+  partitionFault,
 } from './item.ts';
-import { jsonFault } from './json.ts';
+import { type Json, jsonFault } from './json.ts';
 import type { LanePolicy } from './policy.ts';
 import { fillKey, fillPath, parseTemplate } from './template.ts';
 
@@ -75,9 +76,39 @@ function judgeItem(raw: unknown, policy: LanePolicy): Judged {
     const reason = `payload: expected at most ${MAX_PAYLOAD_BYTES} bytes (256 KiB), got ${bytes}; store it elsewhere and send a reference`;
     return { ok: false, reason };
   }
-  if (parsed.data.partition !== undefined)
-    return { ok: false, reason: `partition: lane "${policy.lane}" is not partitioned` };
-  return settleItem(parsed.data, policy);
+  const partition = partitionOf(parsed.data, policy);
+  if (!partition.ok) return partition;
+  const { partition: _given, ...item } = parsed.data;
+  return settleItem(partition.name === null ? item : { ...item, partition: partition.name }, policy);
+}
+
+/** Which of the lane's partitions the item belongs to: given, or found in its payload. */
+function partitionOf({ partition, payload }: PublishedItem, policy: LanePolicy) {
+  if (policy.partitionBy === null) {
+    if (partition === undefined) return { ok: true, name: null } as const;
+    return { ok: false, reason: `partition: lane "${policy.lane}" is not partitioned` } as const;
+  }
+  const { field, names } = policy.partitionBy;
+  const found = field === 'partition' ? partition : fieldOf(payload, field.split('.').slice(1));
+  if (typeof found !== 'string')
+    return { ok: false, reason: `${field}: expected the partition, got ${typeof found}` } as const;
+  const fault =
+    partitionFault(found) ??
+    (partition !== undefined && partition !== found
+      ? `"${found}" differs from partition "${partition}"`
+      : undefined);
+  if (fault !== undefined) return { ok: false, reason: `${field}: ${fault}` } as const;
+  if (names !== null && !names.includes(found))
+    return { ok: false, reason: `${field}: expected one of ${names.join(', ')}, got "${found}"` } as const;
+  return { ok: true, name: found } as const;
+}
+
+function fieldOf(value: Json | undefined, path: readonly string[]): Json | undefined {
+  const [name, ...rest] = path;
+  if (name === undefined) return value;
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, name))
+    return undefined;
+  return fieldOf(value[name], rest);
 }
 
 function settleItem(published: PublishedItem, policy: LanePolicy): Judged {
@@ -172,6 +203,11 @@ export function admitTaken(candidate: Candidate, holder: KeyHolder, batch: Batch
   }
 }
 
+/** Answers a candidate whose key is free, but whose lane takes nothing in any more. */
+export function rejectDrained({ position, item }: Candidate, because: string): Admission {
+  return { position, key: item.key, admission: 'rejected', reason: because };
+}
+
 /**
  * Answers a later position of a key by whoever holds the key in the end, which need not be the first
  * position of this batch: that one may itself be in conflict with an older item.
@@ -185,6 +221,7 @@ export function admitFollower(
   const { key } = follower.item;
   const at = { position, key, of: of.position };
   if (first.admission === 'pending') return { position, key, admission: 'pending' };
+  if (first.admission === 'rejected') return { position, key, admission: 'rejected', reason: first.reason };
   if (holder?.kind === 'foreign')
     return {
       ...at,

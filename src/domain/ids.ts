@@ -20,13 +20,48 @@ export function parseBatchWorkflowId(workflowId: string): { batchId: string; pag
   return { batchId: match[1], page: match[2] === undefined ? 0 : Number(match[2]) };
 }
 
+/**
+ * The full name of a lane: `releases`, or `releases/acme` for the lane that a partition has of its own. Task
+ * queue, workflow ID and search attribute are made of it.
+ */
+export function laneName(lane: string, partition: string | null): string {
+  return partition === null ? lane : `${lane}/${partition}`;
+}
+
+export function parseLaneName(name: string): { lane: string; partition: string | null } {
+  const slash = name.indexOf('/');
+  if (slash < 0) return { lane: name, partition: null };
+  return { lane: name.slice(0, slash), partition: name.slice(slash + 1) };
+}
+
+export function laneWorkflowId(name: string): string {
+  return `lane/${name}`;
+}
+
+export function parseLaneWorkflowId(workflowId: string): string | undefined {
+  return /^lane\/(.+)$/.exec(workflowId)?.[1];
+}
+
 /** The lane's durable queue. Its only consumer is the lane's holder. */
-export function laneTaskQueue(lane: string): string {
-  return `onelane:${lane}`;
+export function laneTaskQueue(name: string): string {
+  return `onelane:${name}`;
 }
 
 export function parseLaneTaskQueue(taskQueue: string): string | undefined {
   return /^onelane:(.+)$/.exec(taskQueue)?.[1];
+}
+
+/** Of the lane workflows. A queue of their own, since a takeover waits for their workflow tasks. */
+export const LANES_TASK_QUEUE = 'onelane-lanes';
+
+/** Polled by every process that stands by for a lane or its partitions: who answers here is alive. */
+export function standbyTaskQueue(lane: string): string {
+  return `onelane-standby:${lane}`;
+}
+
+/** Polled by one process only: where it is given a lane to hold, and told of changes. */
+export function processTaskQueue(process: string): string {
+  return `onelane-process:${process}`;
 }
 
 export function reservedPrefixOf(key: string): string | undefined {

@@ -45,8 +45,11 @@ function nameFault(text: string): string | undefined {
   return hasLoneSurrogate(text) ? 'text with a lone surrogate, which UTF-8 cannot carry' : undefined;
 }
 
-function partitionFault(text: string): string | undefined {
+/** Says what is wrong with the name of a partition, or undefined. It becomes part of a lane's name. */
+export function partitionFault(text: string): string | undefined {
   if (text.includes('/')) return 'may not contain "/", which separates lane and partition';
+  // Whether a lane is idle is asked by name; with these in it, the server's visibility queries find nothing.
+  if (/["'\\]/.test(text)) return "may not contain quotes or a backslash, which lists can't be asked for";
   return headerValueFault(text);
 }
 

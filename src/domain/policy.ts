@@ -36,6 +36,15 @@ export const LanePolicySchema = z.object({
   operations: z.record(z.string(), OperationSchema),
   /** e.g. `release:{payload.package}:{payload.version}`; null when every item brings its own key */
   keyTemplate: z.string().nullable(),
+  /** null: one lane for all */
+  partitionBy: z
+    .object({
+      /** `partition`, or a dotted path such as `payload.tenant` */
+      field: z.string(),
+      /** those that there are; null when any will do */
+      names: z.array(z.string()).nullable(),
+    })
+    .nullable(),
   delivery: DeliveryPolicySchema,
 });
 
@@ -61,10 +70,38 @@ export interface LaneConfig {
   readonly headers: { readonly [name: string]: string };
   /** values expanded from the environment, to be blanked wherever an answer is stored */
   readonly secrets: readonly string[];
+  /** by partition: its own headers, over those of the lane */
+  readonly partitions: { readonly [partition: string]: Pick<LaneConfig, 'headers' | 'secrets'> };
   readonly limit: Limit;
   readonly maxInFlight: number;
   readonly retryAfterMaxMs: number;
   /** dotted path of the upstream's own ID in its answer, e.g. `id` */
   readonly receiptId: string;
   readonly dedupWindowMs: number;
+  /** how long a partition's lane stays open without an item */
+  readonly idleAfterMs: number;
+  /** of all of the above but what is secret: tells replicas with different files apart */
+  readonly fingerprint: string;
+}
+
+/**
+ * The configuration of one lane of a partitioned one: its own credential, everything else shared.
+ *
+ * Undefined where this configuration knows no such lane: whether a lane is partitioned, and by which names, may
+ * have changed since the lane was opened. Calling all the same would use another's credential, or spend one
+ * quota from two lanes.
+ */
+export function configOfPartition(config: LaneConfig, partition: string | null): LaneConfig | undefined {
+  const { partitionBy } = config.policy;
+  if (partition === null || partitionBy === null)
+    return partition === null && partitionBy === null ? config : undefined;
+  if (partitionBy.names === null) return config;
+  const own = Object.hasOwn(config.partitions, partition) ? config.partitions[partition] : undefined;
+  return (
+    own && {
+      ...config,
+      headers: { ...config.headers, ...own.headers },
+      secrets: [...config.secrets, ...own.secrets],
+    }
+  );
 }

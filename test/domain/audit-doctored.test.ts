@@ -112,6 +112,12 @@ describe('a log whose process was killed while it wrote', () => {
     );
   });
 
+  it('that lacks only the last line break lacks nothing', () => {
+    const { calls, tornLine } = read(text.slice(0, -1));
+    assert.equal(tornLine, null);
+    assert.equal(calls[0]?.end?.verdict, 'succeeded');
+  });
+
   it('goes on in another process that tells of the torn line', () => {
     const torn = '{"answeredAt":4,"att';
     const next = { ...log, nonce: 'fedcba9876543210', torn: digest(torn) };

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { NotASendLogError } from '../../src/domain/audit/contents.ts';
 import type { LineBody } from '../../src/domain/audit/lines.ts';
+import { SendLogReader } from '../../src/domain/audit/log-reader.ts';
 import { chain, read, writeLogs } from './audit-logs.ts';
 import { call, left, log, opened, refusal, terms, whole } from './audit-samples.ts';
 import { simulate } from './audit-simulator.ts';
@@ -13,6 +15,12 @@ describe('a log that no onelane wrote', () => {
       [log, left],
       2,
       /^epoch: expected one that its process/,
+    ],
+    [
+      'lets a call leave from an epoch of an earlier process',
+      [log, opened, { ...log, nonce: 'f'.repeat(16) }, left],
+      4,
+      /^epoch: expected one that its process has opened/,
     ],
     [
       'lets a call leave after the handover',
@@ -95,6 +103,15 @@ describe('a log that no onelane wrote', () => {
       assert.match(refusal(text).problem, /^expected a send log; /, JSON.stringify(text));
     assert.equal(refusal('').problem, 'expected a send log; it holds no whole line');
     assert.match(refusal('hello\nyou\n').problem, /; line 1: expected a line of JSON/);
+  });
+
+  it('a long file of another kind is not read to its end', () => {
+    const reader = new SendLogReader();
+    let lines = 0;
+    assert.throws(() => {
+      for (; lines < 1_000; lines++) reader.take('hello');
+    }, NotASendLogError);
+    assert(lines < 100, String(lines));
   });
 
   it('a field that is not known is rejected, as it would be by whoever wrote this one', () => {

@@ -85,6 +85,15 @@ describe('Retry-After', () => {
     assert(!laneOf(auditOf(changed(simulation, second, early(2_000)))).checks.retryAfter.ok);
   });
 
+  it('nor may the first one after a handover by the one that probed', () => {
+    const steps: Step[] = [throttled, kill, answered, { kind: 'handover' }, answered];
+    const simulation = simulate(FIVE_A_SECOND, steps);
+    const last = simulation.calls[2];
+    assert(last !== undefined);
+    assert(auditOf(simulation).clean);
+    assert(!laneOf(auditOf(changed(simulation, last, early(2_000)))).checks.retryAfter.ok);
+  });
+
   it('nor may the first one that is not alone', () => {
     const simulation = simulate({ ...FIVE_A_SECOND, maxInFlight: 2 }, [throttled, kill, answered]);
     const probe = simulation.calls[1];
