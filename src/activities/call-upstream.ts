@@ -3,7 +3,6 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import {
   type Attempts,
   type Circumstances,
-  EVIDENCE_BODY_BYTES,
   claimed,
   givenBack,
   readAttempts,
@@ -18,20 +17,24 @@ import type { LaneConfig } from '../domain/policy.ts';
 import { rateLimitHold } from '../domain/rate-limit.ts';
 import { parseRetryAfter } from '../domain/retry-after.ts';
 import { type CallEnd, type Verdict, describeEnd, verdictOf } from '../domain/verdict.ts';
-import { blankSecrets } from '../lane/blank-secrets.ts';
 import type { Clock } from '../lane/clock.ts';
-import { type Departure, type Gate, GivenBack } from '../lane/gate.ts';
-import type { UpstreamConnection, UpstreamRequest } from '../lane/upstream-connection.ts';
+import type { Claim } from '../lane/confirm-claim.ts';
+import { type Gate, GivenBack } from '../lane/gate.ts';
+import type { Sender, SentCall } from '../lane/sender.ts';
+import type { UpstreamRequest } from '../lane/upstream-connection.ts';
 import type { LaneActivities } from './contract.ts';
+import { evidenceOf } from './evidence.ts';
 import { receiptOf } from './receipt.ts';
 
 export interface CallUpstreamParts {
   readonly config: LaneConfig;
   readonly gate: Gate;
-  readonly connection: UpstreamConnection;
+  readonly sender: Sender;
   readonly clock: Clock;
-  /** Tells the server what an attempt is about to do, and rejects unless the server has it and still wants it. */
-  readonly confirm: (taskToken: Uint8Array, attempts: Attempts) => Promise<void>;
+  /** Waits until the server has the claim that an attempt's last beat carried; rejects unless it still wants it. */
+  readonly confirm: (claim: Claim) => Promise<void>;
+  /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
+  readonly store: () => Promise<void>;
 }
 
 /** The activity of a lane's slot: pace, call, verdict. */
@@ -89,8 +92,8 @@ class Attempt {
       const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
       if (unfit !== undefined) return this.#conclude(unfit);
       await this.#claim();
-      const call = await this.#call();
-      if (call !== undefined) return this.#judge(call.end, call.departure);
+      const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#number);
+      if (sent !== undefined) return await this.#judge(sent);
     }
   }
 
@@ -123,25 +126,13 @@ class Attempt {
     this.#record(claimed(this.#attempts, this.#number, this.#parts.clock.epochMs()));
     if (this.#task.policy.idempotency !== null) return;
     try {
-      await this.#parts.confirm(this.#context.info.taskToken, this.#attempts);
+      const runId = this.#context.info.workflowExecution?.runId;
+      await this.#parts.confirm({ key: this.#task.key, runId, attempt: this.#number });
     } catch (error) {
       this.#giveBack(
         `its claim was not confirmed: ${error instanceof Error ? error.message : String(error)}`,
       );
     }
-  }
-
-  /** Undefined when the lane no longer let the call leave once its connection stood. */
-  async #call(): Promise<{ end: CallEnd; departure: Departure | undefined } | undefined> {
-    let departure: Departure | undefined;
-    const end = await this.#parts.connection.call(this.#request(), {
-      mayLeave: () => {
-        departure = this.#parts.gate.depart();
-        return departure !== undefined;
-      },
-      answered: () => departure?.answered(),
-    });
-    return end.kind === 'kept' ? undefined : { end, departure };
   }
 
   /** The same bytes under the same key on every attempt. */
@@ -150,7 +141,8 @@ class Attempt {
     return {
       method,
       path,
-      timeoutMs: policy.timeoutMs,
+      // The lane's, whatever the item was admitted under: the lease is cut to it.
+      timeoutMs: this.#parts.config.policy.delivery.timeoutMs,
       body: canonicalText(payload),
       headers: {
         ...this.#parts.config.headers,
@@ -161,28 +153,28 @@ class Attempt {
     };
   }
 
-  #judge(end: CallEnd, departure: Departure | undefined): CallOutcome {
-    const { config, gate, clock } = this.#parts;
-    const probe = departure?.probe ?? gate.state.probing;
+  async #judge(sent: SentCall): Promise<CallOutcome> {
+    const { config, gate, clock, store } = this.#parts;
+    const { policy, key } = this.#task;
+    const { end, probe } = sent;
     const headers = end.kind === 'answered' ? end.headers : {};
     const retryAfter = parseRetryAfter(headers.retryAfter, headers.date, clock.epochMs());
-    const verdict = verdictOf(end, this.#task.policy, retryAfter.usable);
-    // The lane first, and before the slot is free: whoever takes it next must find the lane as this call left it.
-    gate.report({
-      key: this.#task.key,
-      verdict,
-      end,
-      probe,
-      retryAfterMs: retryAfter.usable ? retryAfter.delayMs : null,
-    });
-    departure?.ended();
+    const retryAfterMs = retryAfter.usable ? retryAfter.delayMs : null;
+    const verdict = verdictOf(end, policy, retryAfter.usable);
+    const evidence = evidenceOf(end, verdict, this.#number, clock.epochMs(), config.secrets);
+    const { closedUntilMs, pausedBecause } = gate.state;
+    // The lane first, and before the call counts as ended: the next one must find the lane as this one left it.
+    gate.report({ key, verdict, end, probe, retryAfterMs });
+    sent.close({ verdict, retryAfter: evidence.retryAfter, retryAfterMs });
     const holdMs = rateLimitHold(headers, gate.inFlight, config.retryAfterMaxMs);
     if (holdMs !== undefined) gate.hold(holdMs);
 
-    const circumstances = this.#circumstances(probe);
-    this.#record(settle(this.#attempts, this.#number, verdict, this.#evidence(end, verdict), circumstances));
+    this.#record(settle(this.#attempts, this.#number, verdict, evidence, this.#circumstances(probe)));
+    // Stored before the slot is free again: what dies with this process would be an early call of the next.
+    if (gate.state.closedUntilMs !== closedUntilMs || gate.state.pausedBecause !== pausedBecause)
+      await store();
     return this.#conclude(
-      decide(this.#attempts, verdict, end, this.#task.policy, circumstances),
+      decide(this.#attempts, verdict, end, policy, this.#circumstances(probe)),
       end,
       verdict,
     );
@@ -198,22 +190,6 @@ class Attempt {
       othersSucceed:
         firstThrottledAtMs !== null && gate.othersSucceededSince(firstThrottledAtMs, this.#task.key),
       random: Math.random(),
-    };
-  }
-
-  #evidence(end: CallEnd, verdict: Verdict): NonNullable<Attempts['last']> {
-    const answered = end.kind === 'answered';
-    const { secrets } = this.#parts.config;
-    return {
-      attempt: this.#number,
-      at: new Date(this.#parts.clock.epochMs()).toISOString(),
-      verdict,
-      ended: answered ? String(end.status) : end.code,
-      retryAfter:
-        answered && end.headers.retryAfter !== undefined
-          ? blankSecrets(end.headers.retryAfter, secrets)
-          : null,
-      body: answered ? firstBytes(blankSecrets(end.body, secrets), EVIDENCE_BODY_BYTES) : '',
     };
   }
 
@@ -242,10 +218,4 @@ class Attempt {
       }
     }
   }
-}
-
-function firstBytes(text: string, count: number): string {
-  const bytes = Buffer.from(text);
-  // A character cut in two becomes U+FFFD at most.
-  return bytes.length <= count ? text : bytes.subarray(0, count).toString('utf8');
 }

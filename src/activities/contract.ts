@@ -3,6 +3,7 @@
  */
 import type { KeyHolder } from '../domain/admission.ts';
 import type { CallOutcome, CallTask } from '../domain/delivery.ts';
+import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LanePolicy } from '../domain/policy.ts';
 
 /** Run by every worker that dispatches. */
@@ -13,6 +14,8 @@ export interface DispatchActivities {
    * @throws ApplicationFailure of type `UnknownLane`, not retryable
    */
   prepareDispatch(request: { lane: string; batch: string; runId: string }): Promise<DispatchPlan>;
+  /** Opens the lanes that items are about to wait in, by their full names. */
+  openLanes(names: string[]): Promise<void>;
   /** Who holds each key, in the order of the keys. */
   lookUpKeys(keys: string[]): Promise<KeyHolder[]>;
 }
@@ -20,6 +23,8 @@ export interface DispatchActivities {
 export interface DispatchPlan {
   policy: LanePolicy;
   earlier: BatchMemo | null;
+  /** why the lane takes nothing in any more; null when it does */
+  drainingBecause: string | null;
 }
 
 /** What a dispatchBatch workflow's memo says once it knows its lane's policy. */
@@ -33,4 +38,38 @@ export interface BatchMemo {
 /** Run only by a lane's holder, on the lane's own task queue. */
 export interface LaneActivities {
   callUpstream(task: CallTask): Promise<CallOutcome>;
+}
+
+/** Run by whoever runs lane workflows. */
+export interface LaneDeskActivities {
+  /** Whether no unparked item of the lane is open. */
+  laneIsIdle(name: string): Promise<boolean>;
+}
+
+/** Run by every process that stands by for a lane. */
+export interface StandbyActivities {
+  /** Fails, to be asked again elsewhere, in a process that is stopping or has not ended an earlier hold of this lane. */
+  claimLane(name: string): Promise<Claimant>;
+}
+
+/** Run by one process, on its own task queue. */
+export interface ProcessActivities {
+  /** The lease itself: it lasts as long as this activity beats. */
+  holdLane(order: HoldOrder): Promise<HoldReport>;
+  /** Resolves when the change holds, and no call that left before it is open any more. */
+  changeLane(change: LaneChange): Promise<void>;
+}
+
+export interface HoldOrder {
+  name: string;
+  epoch: number;
+  leaseMs: number;
+  view: LaneView;
+  last: LastHold;
+}
+
+export interface LaneChange {
+  name: string;
+  epoch: number;
+  view: LaneView;
 }

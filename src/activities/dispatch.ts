@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
 import { keyHolder } from '../client/key-holder.ts';
+import { drainingBecause, openLane } from '../client/open-lane.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { BatchMemo, DispatchActivities } from './contract.ts';
@@ -10,11 +11,15 @@ import type { BatchMemo, DispatchActivities } from './contract.ts';
 /** Enough to hide the round trips, few enough for a small server. */
 const LOOKUPS_AT_ONCE = 20;
 
+export interface DispatchParts {
+  readonly client: Client;
+  readonly lanes: ReadonlyMap<string, LaneConfig>;
+  /** A time-skipping test runs its lane consumers itself, and has no lanes to open: see docs/decisions/0011. */
+  readonly open?: typeof openLane;
+}
+
 /** The activities of everybody who dispatches. They alone know the lanes' configuration. */
-export function dispatchActivities(
-  client: Client,
-  lanes: ReadonlyMap<string, LaneConfig>,
-): DispatchActivities {
+export function dispatchActivities({ client, lanes, open = openLane }: DispatchParts): DispatchActivities {
   return {
     async prepareDispatch({ lane, batch, runId }) {
       const config = lanes.get(lane);
@@ -23,7 +28,14 @@ export function dispatchActivities(
           `lane: expected one of ${[...lanes.keys()].join(', ')}, got "${lane}"`,
           'UnknownLane',
         );
-      return { policy: config.policy, earlier: await earlierRun(client, batch, runId) };
+      return {
+        policy: config.policy,
+        earlier: await earlierRun(client, batch, runId),
+        drainingBecause: await drainingBecause(client, lane),
+      };
+    },
+    openLanes: async (names) => {
+      await pMap(names, (name) => open(client, name), { concurrency: LOOKUPS_AT_ONCE });
     },
     lookUpKeys: (keys) => pMap(keys, (key) => keyHolder(client, key), { concurrency: LOOKUPS_AT_ONCE }),
   };

@@ -8,16 +8,18 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import type { DispatchActivities } from '../activities/contract.ts';
+import type { DispatchActivities, DispatchPlan } from '../activities/contract.ts';
 import {
   type Candidate,
   type KeyHolder,
   type Triage,
   admitFollower,
   admitTaken,
+  rejectDrained,
 } from '../domain/admission.ts';
 import type { Batch } from '../domain/batch.ts';
 import type { Delivery, ItemMemo } from '../domain/delivery.ts';
+import { laneName } from '../domain/ids.ts';
 import { hasEnded, isParked } from '../domain/item.ts';
 import type { LanePolicy } from '../domain/policy.ts';
 import type { BatchLedger } from './batch-ledger.ts';
@@ -39,11 +41,17 @@ const { lookUpKeys } = proxyActivities<DispatchActivities>({
 export async function admitItems(
   batch: Batch,
   triage: Triage,
-  policy: LanePolicy,
+  { policy, drainingBecause }: Pick<DispatchPlan, 'policy' | 'drainingBecause'>,
   ledger: BatchLedger,
 ): Promise<void> {
   const holders = new Map<string, KeyHolder>();
   let open = triage.candidates;
+  if (drainingBecause !== null) {
+    // What an earlier run of this batch has started stays accepted; nothing new is started.
+    const free = await answerTaken(open, batch, ledger, holders);
+    ledger.answer(free.map((candidate) => rejectDrained(candidate, drainingBecause)));
+    open = [];
+  }
   while (open.length > 0) {
     const taken = await startInOrder(open, batch, policy, ledger);
     open = await answerTaken(taken, batch, ledger, holders);
@@ -100,7 +108,7 @@ async function startItem(
       cancellationType: ChildWorkflowCancellationType.ABANDON,
       memo: { ...memo },
       typedSearchAttributes: [
-        { key: ONELANE_LANE, value: batch.lane },
+        { key: ONELANE_LANE, value: laneName(batch.lane, item.partition ?? null) },
         { key: ONELANE_BATCH, value: batch.batchId },
         { key: ONELANE_STATE, value: 'waiting' },
       ],

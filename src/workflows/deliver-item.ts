@@ -14,7 +14,7 @@ import {
 } from '@temporalio/workflow';
 import type { LaneActivities } from '../activities/contract.ts';
 import type { CallOutcome, CallTask, Delivery, ItemEnd } from '../domain/delivery.ts';
-import { laneTaskQueue } from '../domain/ids.ts';
+import { laneName, laneTaskQueue } from '../domain/ids.ts';
 import type { ItemState, ParkedState } from '../domain/item.ts';
 import * as messages from './messages.ts';
 import { ONELANE_STATE } from './visibility.ts';
@@ -56,7 +56,8 @@ async function untilEligible({ item }: Delivery, eligibleAtMs: number): Promise<
 }
 
 async function callUpstream(delivery: Delivery, deadlineMs: number | null): Promise<CallOutcome> {
-  const { item, lane, policy, request } = delivery;
+  const { item, policy, request } = delivery;
+  const lane = laneName(delivery.lane, item.partition ?? null);
   setCurrentDetails(`Waits for its turn in lane ${lane}; the pending activity says where it stands.`);
   const activities = proxyActivities<LaneActivities>({
     taskQueue: laneTaskQueue(lane),

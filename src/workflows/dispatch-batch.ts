@@ -10,10 +10,10 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { DispatchActivities, DispatchPlan } from '../activities/contract.ts';
-import { triage } from '../domain/admission.ts';
+import { type Triage, triage } from '../domain/admission.ts';
 import { type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
 import { digest } from '../domain/canonical.ts';
-import { batchWorkflowId } from '../domain/ids.ts';
+import { batchWorkflowId, laneName } from '../domain/ids.ts';
 import { BatchLedger } from './batch-ledger.ts';
 import { admitItems } from './admit-items.ts';
 import { followStragglers } from './follow-items.ts';
@@ -22,6 +22,11 @@ import { ONELANE_BATCH, ONELANE_LANE } from './visibility.ts';
 
 const { prepareDispatch } = proxyActivities<DispatchActivities>({
   summary: 'Policy of the lane, and earlier runs of this batch',
+  startToCloseTimeout: '30s',
+  retry: { initialInterval: '200ms', maximumInterval: '10s' },
+});
+const { openLanes } = proxyActivities<DispatchActivities>({
+  summary: 'Lanes that the items are about to wait in',
   startToCloseTimeout: '30s',
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 });
@@ -53,11 +58,16 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
 
   try {
     setCurrentDetails(`Asks for the policy of lane ${batch.lane}.`);
-    const { policy } = await prepare(batch, content);
+    const { policy, drainingBecause } = await prepare(batch, content);
     const sorted = triage(batch, policy);
     ledger.answer(sorted.rejected);
+    const lanes = lanesOf(batch, sorted);
+    // Before the first item exists, so that none ever waits in a lane that nobody opens ...
+    await openLanes(lanes);
     setCurrentDetails(`Starts its items, in order.`);
-    await admitItems(batch, sorted, policy, ledger);
+    await admitItems(batch, sorted, { policy, drainingBecause }, ledger);
+    // ... and again, in case that starting them took so long that an idle partition's lane has ended meanwhile.
+    if (policy.partitionBy !== null) await openLanes(lanes);
   } catch (error) {
     if (!(error instanceof ApplicationFailure)) throw error;
     // Whoever waits for admissions is told why before the workflow fails.
@@ -72,6 +82,10 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
   await condition(allHandlersFinished);
   setCurrentDetails('Every item has ended or parked.');
   return ledger.progress();
+}
+
+function lanesOf(batch: Batch, { candidates }: Triage): string[] {
+  return [...new Set(candidates.map(({ item }) => laneName(batch.lane, item.partition ?? null)))];
 }
 
 function acceptInput(input: unknown): Batch {

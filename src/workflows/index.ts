@@ -1,3 +1,4 @@
 // Every function exported here becomes a workflow type.
 export { dispatchBatch } from './dispatch-batch.ts';
 export { deliverItem } from './deliver-item.ts';
+export { lane } from './lane.ts';
