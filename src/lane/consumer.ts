@@ -4,18 +4,37 @@ import { laneActivities } from '../activities/call-upstream.ts';
 import { laneTaskQueue } from '../domain/ids.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { Clock } from './clock.ts';
-import { Gate } from './gate.ts';
+import { confirmClaim } from './confirm-claim.ts';
+import type { Gate } from './gate.ts';
+import type { LaneSendLog } from './send-log.ts';
+import { Sender } from './sender.ts';
 import { UpstreamConnection } from './upstream-connection.ts';
 
 /** Confirmations are waited for at most this long: one that comes later is worth no call. */
 const CONFIRM_WITHIN_MS = 5_000;
 
+/**
+ * How long the SDK may hold a beat back. Where the upstream takes no keys, a claim travels in a beat, and its
+ * call waits until the server has it.
+ */
+function longestBeatDelayMs({ policy: { delivery } }: LaneConfig): number {
+  return delivery.idempotency === null ? 10 : delivery.leaseMs / 3;
+}
+
 export interface LaneConsumerParts {
+  /** the lane's full name */
+  readonly name: string;
   readonly config: LaneConfig;
+  /** made anew for each consumer: what it knows of the pace is this hold's */
+  readonly gate: Gate;
   readonly connection: NativeConnection;
   readonly client: Client;
   readonly clock: Clock;
   readonly say: (line: string) => void;
+  /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
+  readonly store: () => Promise<void>;
+  /** null: calls are not logged */
+  readonly log: LaneSendLog | null;
 }
 
 /**
@@ -37,17 +56,21 @@ export class LaneConsumer {
   readonly #parts: LaneConsumerParts;
   readonly #gate: Gate;
   readonly #upstream: UpstreamConnection;
+  readonly #sender: Sender;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
+  #failure: { error: unknown } | undefined;
 
   constructor(parts: LaneConsumerParts) {
     this.#parts = parts;
-    this.#gate = new Gate(parts.config, parts.clock);
-    this.#upstream = new UpstreamConnection(parts.config.baseUrl, parts.config.maxInFlight);
-  }
-
-  get lane(): string {
-    return this.#parts.config.policy.lane;
+    this.#gate = parts.gate;
+    this.#upstream = new UpstreamConnection(parts.config.baseUrl);
+    this.#sender = new Sender({
+      gate: parts.gate,
+      connection: this.#upstream,
+      log: parts.log,
+      fail: (error) => this.#fail(error),
+    });
   }
 
   /** Rejects when the consumer can't go on; resolves once it was stopped. */
@@ -63,65 +86,72 @@ export class LaneConsumer {
     await this.#running;
   }
 
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.#gate.stop('this consumer has failed');
+    this.#stopping.abort();
+  }
+
   async #run(): Promise<void> {
     try {
       while (!this.#stopping.signal.aborted) {
         if (this.#gate.worthPolling()) await this.#poll();
         else await this.#rest();
       }
+      if (this.#failure !== undefined) throw this.#failure.error;
     } finally {
       this.#upstream.close();
     }
   }
 
-  /** Until the lane is no longer worth polling. A worker can't be paused, so each time it is a new one. */
+  /** Until the lane is no longer worth polling so. A worker can't be paused or resized: each time it is a new one. */
   async #poll(): Promise<void> {
-    const { config, connection, client, clock } = this.#parts;
+    const { name, config, connection, client, clock, store } = this.#parts;
+    const { maxInFlight } = this.#gate;
     const worker = await Worker.create({
       connection,
       namespace: client.options.namespace,
-      taskQueue: laneTaskQueue(this.lane),
+      taskQueue: laneTaskQueue(name),
       activities: {
         ...laneActivities({
           config,
           gate: this.#gate,
-          connection: this.#upstream,
+          sender: this.#sender,
           clock,
-          confirm: (taskToken, attempts) => this.#confirm(taskToken, attempts),
+          confirm: (claim) => confirmClaim(client, claim, CONFIRM_WITHIN_MS),
+          store,
         }),
       },
-      maxConcurrentActivityTaskExecutions: config.maxInFlight,
+      maxConcurrentActivityTaskExecutions: maxInFlight,
       // A second poll would take an item out of the queue that another slot could not send any sooner.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
       // By itself the SDK holds beats back for 80 % of the lease, so that a single lost one would cost it.
-      maxHeartbeatThrottleInterval: config.policy.delivery.leaseMs / 3,
+      maxHeartbeatThrottleInterval: longestBeatDelayMs(config),
       // A call in flight is never cut: it ends within its timeout, and whoever waits was given back before.
       shutdownGraceTime: config.policy.delivery.timeoutMs + CONFIRM_WITHIN_MS,
     });
     const run = worker.run();
-    await Promise.race([run, this.#untilNotWorthPolling()]);
+    await Promise.race([run, this.#untilNotWorthPolling(maxInFlight)]);
     if (worker.getState() === 'RUNNING') worker.shutdown();
     await run;
   }
 
-  async #untilNotWorthPolling(): Promise<void> {
-    while (this.#gate.worthPolling()) await this.#gate.nextChange();
+  async #untilNotWorthPolling(maxInFlight: number): Promise<void> {
+    while (this.#gate.worthPolling() && this.#gate.maxInFlight === maxInFlight) await this.#gate.nextChange();
   }
 
   async #rest(): Promise<void> {
-    const { pausedBecause, closedBecause } = this.#gate.state;
-    this.#parts.say(
-      pausedBecause === null
-        ? `lane ${this.lane} is closed for ${Math.ceil(this.#gate.closedForMs())} ms: ${closedBecause}`
-        : `lane ${this.lane} has paused itself: ${pausedBecause}. Restart the worker when that is mended`,
-    );
+    const { name, say } = this.#parts;
+    say(`lane ${name} ${this.#whyItRests()}`);
     while (!this.#gate.worthPolling() && !this.#stopping.signal.aborted) await this.#gate.nextChange();
   }
 
-  async #confirm(taskToken: Uint8Array, details: unknown): Promise<void> {
-    const { client } = this.#parts;
-    await client.withDeadline(Date.now() + CONFIRM_WITHIN_MS, () =>
-      client.activity.heartbeat(taskToken, details),
-    );
+  #whyItRests(): string {
+    const { name } = this.#parts;
+    const { pausedBecause, state } = this.#gate;
+    const howOn = `It goes on with: onelane lane ${name} resume --reason ...`;
+    if (state.pausedBecause !== null) return `has paused itself: ${state.pausedBecause}. ${howOn}`;
+    if (pausedBecause !== null) return `is paused: ${pausedBecause}. ${howOn}`;
+    return `is closed for ${Math.ceil(this.#gate.closedForMs())} ms: ${state.closedBecause}`;
   }
 }

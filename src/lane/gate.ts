@@ -1,10 +1,16 @@
+import type { HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import { FRESH_LANE, type LaneReport, type LaneState, laneAfter } from '../domain/lane-state.ts';
 import { type OpenCall, Pace } from '../domain/pace.ts';
-import type { LaneConfig } from '../domain/policy.ts';
+import type { LaneConfig, Limit } from '../domain/policy.ts';
+import type { Verdict } from '../domain/verdict.ts';
 import type { Clock } from './clock.ts';
 
 /** A closure up to this long is waited out in the slot; a longer one shows as backlog instead. */
 const WAITED_OUT_MS = 5_000;
+/** A window up to this long is waited out before a lane's very first call. */
+const WAITED_OUT_AT_FIRST_MS = 60_000;
+/** Between two askings for a confirmation that does not come. */
+const UNCONFIRMED_WAIT_MS = 100;
 
 /** Thrown to an item that has to leave the slot unsent. It goes back to the queue, unharmed. */
 export class GivenBack extends Error {
@@ -15,82 +21,167 @@ export class GivenBack extends Error {
 export interface Departure {
   /** it goes alone, after the lane had been closed */
   readonly probe: boolean;
+  /** by the lane's monotonic clock, as are the answers of the other two */
+  readonly leftMs: number;
   /** the upstream's status came: the request had arrived */
-  answered(): void;
+  answered(): number;
   /** the call ended, one way or another; without `answered` it may still be on its way */
-  ended(): void;
+  ended(): number;
+}
+
+/** What a gate asks of the lease under which its lane is held. */
+export interface Cover {
+  /** whether a call that leaves now and takes `forMs` ends before anybody else could hold the lane */
+  covers(forMs: number): boolean;
+  /** asks the server to confirm the lease now; resolves whether or not it did */
+  confirm(): Promise<void>;
+}
+
+/** For a process that is known to be the only one: a test, or a user's own. */
+export const UNSHARED: Cover = { covers: () => true, confirm: () => Promise.resolve() };
+
+export interface GateParts {
+  readonly config: LaneConfig;
+  readonly clock: Clock;
+  readonly cover: Cover;
 }
 
 /**
- * The one place through which every call of a lane leaves: pace, closures, probes and the lane's own pause.
+ * The one place through which every call of a lane leaves: lease, pace, closures, probes and pauses.
  *
  * Whoever wants to call waits in `enter`, makes its connection, and asks `depart` at the last moment before
- * the first byte, since connecting takes time and the lane may have closed meanwhile.
+ * the first byte, since connecting takes time, and lane or lease may be gone meanwhile.
  */
 export class Gate {
   readonly #config: LaneConfig;
   readonly #clock: Clock;
+  readonly #cover: Cover;
   readonly #pace: Pace;
   #lane: LaneState = FRESH_LANE;
+  /** the newest that was applied */
+  #view: LaneView | null;
+  /** the limits in use, which follow the view only once they were announced */
+  #used: Pick<LaneView, 'requests' | 'maxInFlight'>;
   /** asked for by RateLimit headers: no throttling yet, so nothing to probe or to back off from */
   #heldUntilMs = -Infinity;
-  #inFlight = 0;
+  readonly #open = new Set<OpenCall>();
+  #waiting = 0;
   #stoppedBecause: string | null = null;
   #lastSuccess: { key: string; epochMs: number } | null = null;
+  readonly #tallies: { [verdict in Verdict]: number } = {
+    succeeded: 0,
+    throttled: 0,
+    unavailable: 0,
+    ambiguous: 0,
+    refused: 0,
+    laneFault: 0,
+  };
   #change = new AbortController();
 
-  constructor(config: LaneConfig, clock: Clock) {
+  /**
+   * @param view the lane as its workflow knew it when this hold was ordered
+   * @param last how the hold before this one ended
+   */
+  constructor({ config, clock, cover }: GateParts, view?: LaneView, last: LastHold = { kind: 'unknown' }) {
     this.#config = config;
     this.#clock = clock;
-    this.#pace = new Pace(config.limit, config.policy.delivery.timeoutMs);
-    // Whoever called before us may have used up the window a moment ago.
-    this.#pace.assumeFullWindow(clock.monotonicMs());
+    this.#cover = cover;
+    this.#view = view ?? null;
+    this.#used = view ?? { requests: null, maxInFlight: null };
+    this.#pace = new Pace(this.limit, this.#timeoutMs);
+    this.#assumeCallsOf(last);
+    if (view === undefined) return;
+    const { probing, backoffMs } = view;
+    this.#lane = { ...FRESH_LANE, probing, backoffMs };
+    this.#closeAsIn(view);
+  }
+
+  get #timeoutMs(): number {
+    return this.#config.policy.delivery.timeoutMs;
+  }
+
+  #assumeCallsOf(last: LastHold): void {
+    const nowMs = this.#clock.monotonicMs();
+    switch (last.kind) {
+      case 'none':
+        // Nobody is known to have called. Where it costs little, not even that is relied on.
+        if (this.#config.limit.perMs <= WAITED_OUT_AT_FIRST_MS) this.#pace.assumeFullWindow(nowMs);
+        return;
+      case 'unknown':
+        // Whoever called before us may have used up the window a moment ago.
+        return this.#pace.assumeFullWindow(nowMs);
+      case 'handedOver':
+        return this.#pace.continueFrom(last.window, nowMs);
+      case 'lost':
+        return this.#pace.takeOverFrom(last.window, last.leaseMs, nowMs);
+    }
   }
 
   /** Waits until a call may leave. Rejects with `GivenBack` when that is no longer worth waiting for in the slot. */
   async enter(signal: AbortSignal): Promise<void> {
+    this.#waiting++;
+    try {
+      await this.#untilMayLeave(signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  async #untilMayLeave(signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
       const because = this.#notWorthWaiting();
       if (because !== null) throw new GivenBack(because);
       const waitMs = this.#earliestMs() - this.#clock.monotonicMs();
-      if (waitMs <= 0) return;
-      await this.#clock.sleep(waitMs, AbortSignal.any([signal, this.#change.signal]));
+      if (waitMs > 0) await this.#sleepOrChange(waitMs, signal);
+      else if (this.#cover.covers(this.#timeoutMs)) return;
+      else await this.#confirm(signal);
     }
+  }
+
+  async #confirm(signal: AbortSignal): Promise<void> {
+    await this.#cover.confirm();
+    if (!this.#cover.covers(this.#timeoutMs)) await this.#sleepOrChange(UNCONFIRMED_WAIT_MS, signal);
   }
 
   /** Lets a call leave, or answers undefined when it may not any more: enter again. */
   depart(): Departure | undefined {
     const nowMs = this.#clock.monotonicMs();
     if (this.#notWorthWaiting() !== null || this.#earliestMs() > nowMs) return undefined;
-    this.#inFlight++;
-    return this.#departure(this.#pace.leave(nowMs), this.#lane.probing);
+    if (!this.#cover.covers(this.#timeoutMs)) return undefined;
+    return this.#departure(this.#pace.leave(nowMs), nowMs, this.#lane.probing);
   }
 
-  #departure(call: OpenCall, probe: boolean): Departure {
+  #departure(call: OpenCall, leftMs: number, probe: boolean): Departure {
+    this.#open.add(call);
     return {
       probe,
+      leftMs,
       answered: () => {
-        call.answered(this.#clock.monotonicMs());
+        const answeredMs = this.#clock.monotonicMs();
+        call.answered(answeredMs);
         this.#changed();
+        return answeredMs;
       },
       ended: () => {
         // After `answered` this changes nothing: the earlier of the two counts.
         call.unanswered();
-        this.#inFlight--;
+        this.#open.delete(call);
         this.#changed();
+        return this.#clock.monotonicMs();
       },
     };
   }
 
   /** Infinity while only an open call's end can tell. */
   #earliestMs(): number {
-    if (this.#lane.probing && this.#inFlight > 0) return Infinity;
+    if (this.#lane.probing && this.inFlight > 0) return Infinity;
     return Math.max(this.#pace.nextAtMs(), this.#lane.closedUntilMs, this.#heldUntilMs);
   }
 
   /** Enters what a call's end tells about the lane, before its slot is free again. */
   report(report: LaneReport): void {
+    this.#tallies[report.verdict]++;
     if (report.verdict === 'succeeded')
       this.#lastSuccess = { key: report.key, epochMs: this.#clock.epochMs() };
     this.#lane = laneAfter(this.#lane, report, this.#config.retryAfterMaxMs, this.#clock.monotonicMs());
@@ -101,6 +192,57 @@ export class Gate {
   hold(forMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, this.#clock.monotonicMs() + forMs);
     this.#changed();
+  }
+
+  /** Takes over what the lane's workflow says: a pause, a resume, a closure. Older views are passed over. */
+  apply(view: LaneView): void {
+    if (this.#view !== null && view.version <= this.#view.version) return;
+    // Only a resume lifts a pause that the lane gave itself, and it starts the counters again.
+    if (view.resumed > (this.#view?.resumed ?? 0)) {
+      const { closedUntilMs, closedBecause, probing } = this.#lane;
+      this.#lane = { ...FRESH_LANE, closedUntilMs, closedBecause, probing };
+    }
+    this.#view = view;
+    this.#closeAsIn(view);
+    this.#changed();
+  }
+
+  #closeAsIn({ closedForMs, closedBecause }: LaneView): void {
+    const closedUntilMs = this.#clock.monotonicMs() + closedForMs;
+    if (closedForMs > 0 && closedUntilMs > this.#lane.closedUntilMs)
+      this.#lane = { ...this.#lane, closedUntilMs, closedBecause, probing: true };
+  }
+
+  /**
+   * Goes on under the limits of a view that was applied, unless a newer one was. To be called when a report made
+   * since then was confirmed: only then does the next holder know of a higher limit, should this one be lost.
+   */
+  changeLimit(view: LaneView): void {
+    if (view.version !== this.#view?.version) return;
+    this.#used = view;
+    this.#pace.changeLimit(this.limit);
+    this.#changed();
+  }
+
+  get limit(): Limit {
+    return this.#limitOf(this.#used.requests);
+  }
+
+  #limitOf(overridden: number | null): Limit {
+    const { limit } = this.#config;
+    const requests = overridden ?? limit.requests;
+    return { ...limit, requests, burst: Math.min(limit.burst, requests) };
+  }
+
+  get maxInFlight(): number {
+    return Math.min(this.#used.maxInFlight ?? this.#config.maxInFlight, this.limit.requests);
+  }
+
+  /** Resolves when no call is open any more that is open now; others may be. */
+  async quiet(signal: AbortSignal): Promise<void> {
+    const open = [...this.#open];
+    while (open.some((call) => this.#open.has(call)) && !signal.aborted)
+      await this.#sleepOrChange(Infinity, signal);
   }
 
   /** From now on nothing leaves; who waits is given back. */
@@ -116,9 +258,13 @@ export class Gate {
 
   #notWorthWaiting(): string | null {
     if (this.#stoppedBecause !== null) return this.#stoppedBecause;
-    if (this.#lane.pausedBecause !== null) return `lane paused: ${this.#lane.pausedBecause}`;
+    if (this.pausedBecause !== null) return `lane paused: ${this.pausedBecause}`;
     const closedForMs = this.closedForMs();
     return closedForMs > WAITED_OUT_MS ? `lane closed for ${Math.ceil(closedForMs)} ms` : null;
+  }
+
+  get pausedBecause(): string | null {
+    return this.#lane.pausedBecause ?? this.#view?.pausedBecause ?? null;
   }
 
   /** How long from now no call leaves because the upstream asked for it or looks away; 0 when open. */
@@ -127,12 +273,36 @@ export class Gate {
     return Math.max(0, untilMs - this.#clock.monotonicMs());
   }
 
+  /** how often the lane was resumed, as far as this gate knows */
+  get resumed(): number {
+    return this.#view?.resumed ?? 0;
+  }
+
   get state(): LaneState {
     return this.#lane;
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#open.size;
+  }
+
+  /** Some item is being sent, or waits to be. */
+  get busy(): boolean {
+    return this.inFlight > 0 || this.#waiting > 0;
+  }
+
+  /** All that the next holder needs. Announces the limit of the newest view, whether or not it is used already. */
+  holdReport(): HoldReport {
+    const announced = this.#limitOf(this.#view?.requests ?? null);
+    return {
+      window: this.#pace.window(this.#clock.monotonicMs(), announced),
+      tallies: { ...this.#tallies },
+      closedForMs: this.closedForMs(),
+      closedBecause: this.#lane.closedBecause,
+      probing: this.#lane.probing,
+      backoffMs: this.#lane.backoffMs,
+      inFlight: this.inFlight,
+    };
   }
 
   othersSucceededSince(epochMs: number, key: string): boolean {
@@ -146,6 +316,10 @@ export class Gate {
   async nextChange(): Promise<void> {
     const untilShortMs = this.closedForMs() - WAITED_OUT_MS;
     await this.#clock.sleep(untilShortMs > 0 ? untilShortMs : Infinity, this.#change.signal);
+  }
+
+  async #sleepOrChange(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#clock.sleep(ms, AbortSignal.any([signal, this.#change.signal]));
   }
 
   #changed(): void {

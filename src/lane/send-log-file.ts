@@ -129,7 +129,7 @@ function readEnd(fd: number): FileEnd {
   }
   if (size === 0) return { lastHash: null, torn: null, unfinished: false };
   const torn = behind.join('\n');
-  if (size > TAIL_BYTES || !(torn.startsWith(FIRST_LINE) || FIRST_LINE.startsWith(torn)))
+  if (!torn.startsWith(FIRST_LINE) && !FIRST_LINE.startsWith(torn))
     throw new Error('expected a send log or an empty file, got something else');
   return { lastHash: null, torn, unfinished };
 }

@@ -37,9 +37,10 @@ export class UpstreamConnection {
   /** connections that are through with connecting, TLS included */
   readonly #standing = new WeakSet<Socket>();
 
-  constructor(baseUrl: string, maxSockets: number) {
+  constructor(baseUrl: string) {
     this.#baseUrl = new URL(baseUrl);
-    const options = { keepAlive: true, maxSockets, timeout: IDLE_CONNECTION_MS };
+    // As many sockets as there are calls: the lane's slots bound them.
+    const options = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
     this.#agent = this.#secure ? new https.Agent(options) : new http.Agent(options);
   }
 

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { LaneReport } from '../../src/domain/lane-state.ts';
 import type { CallEnd } from '../../src/domain/verdict.ts';
 import type { Clock } from '../../src/lane/clock.ts';
-import { type Departure, Gate, GivenBack } from '../../src/lane/gate.ts';
+import { type Departure, Gate, GivenBack, UNSHARED } from '../../src/lane/gate.ts';
 import { type LaneChanges, laneConfig } from '../support/lane.ts';
 
 /** Stands still until the test moves it. */
@@ -50,14 +50,12 @@ const TIMEOUT_MS = 500;
 async function openGate(changes: LaneChanges = {}) {
   const clock = new HandClock();
   const limit = { requests: 100, perMs: 100, burst: 100, arrivalWithinMs: null };
-  const gate = new Gate(
-    laneConfig('releases', 'http://upstream', {
-      limit,
-      delivery: { timeoutMs: TIMEOUT_MS },
-      ...changes,
-    }),
-    clock,
-  );
+  const config = laneConfig('releases', 'http://upstream', {
+    limit,
+    delivery: { timeoutMs: TIMEOUT_MS },
+    ...changes,
+  });
+  const gate = new Gate({ config, clock, cover: UNSHARED });
   await clock.move(changes.limit?.perMs ?? limit.perMs);
   return { gate, clock };
 }
@@ -114,7 +112,8 @@ describe('the pace at the gate', () => {
   it('a new gate lets nothing leave for a whole window: somebody may have used it up just now', async () => {
     const clock = new HandClock();
     const limit = { requests: 5, perMs: 1_000, burst: 1, arrivalWithinMs: null };
-    const gate = new Gate(laneConfig('releases', 'http://upstream', { limit }), clock);
+    const config = laneConfig('releases', 'http://upstream', { limit });
+    const gate = new Gate({ config, clock, cover: UNSHARED });
     const waiting = wait(gate);
     await clock.move(999);
     assert.deepEqual(await waiting(), { state: 'waiting' });

@@ -16,8 +16,8 @@ after(() => {
   for (const cleanUp of cleanUps) cleanUp();
 });
 
-function connectTo(url: string, maxSockets = 1): UpstreamConnection {
-  const connection = new UpstreamConnection(url, maxSockets);
+function connectTo(url: string): UpstreamConnection {
+  const connection = new UpstreamConnection(url);
   cleanUps.push(() => connection.close());
   return connection;
 }
@@ -126,7 +126,8 @@ describe('a call that was not answered', () => {
         socket.resume();
       }),
     );
-    const { seen, end } = call(connectTo(url), { timeoutMs: 100 });
+    // Long enough that the server has taken the connection before it is reset, also on a busy machine.
+    const { seen, end } = call(connectTo(url), { timeoutMs: 1_000 });
     assert.deepEqual(await end, { kind: 'unanswered', code: 'TIMEOUT' });
     await until('the reset arrives', () => errors.length > 0);
     assert.deepEqual(errors, ['ECONNRESET']);
@@ -314,7 +315,7 @@ describe('what leaves', () => {
     assert.equal(connections, 1);
   });
 
-  it('there are as many connections as the lane allows calls, and no more', async () => {
+  it('there are as many connections as there are calls at once, and the next calls use them again', async () => {
     let connections = 0;
     const open: http.ServerResponse[] = [];
     // Answers by twos, so that one connection alone would get no answer.
@@ -322,9 +323,11 @@ describe('what leaves', () => {
       if (open.push(response) === 2) for (const answer of open.splice(0)) answer.end();
     });
     server.on('connection', () => connections++);
-    const connection = connectTo(await listen(server), 2);
-    const ends = await Promise.all(Array.from({ length: 20 }, () => call(connection).end));
-    assert(ends.every(({ kind }) => kind === 'answered'));
+    const connection = connectTo(await listen(server));
+    for (let i = 0; i < 10; i++) {
+      const ends = await Promise.all([call(connection).end, call(connection).end]);
+      assert(ends.every(({ kind }) => kind === 'answered'));
+    }
     assert.equal(connections, 2);
   });
 
