@@ -1,18 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { pid } from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import type { Client } from '@temporalio/client';
-import { DefaultLogger, type LogEntry, type NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import {
+  DefaultLogger,
+  type LogEntry,
+  type NativeConnection,
+  Runtime,
+  Worker,
+  makeTelemetryFilterString,
+} from '@temporalio/worker';
 import { dispatchActivities } from './activities/dispatch.ts';
+import { laneDeskActivities } from './activities/lane-desk.ts';
 import type { Config } from './config.ts';
-import { DISPATCH_TASK_QUEUE } from './domain/ids.ts';
+import { openLane } from './client/open-lane.ts';
+import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from './domain/ids.ts';
 import { realClock } from './lane/clock.ts';
-import { LaneConsumer } from './lane/consumer.ts';
+import { openSendLog } from './lane/send-log.ts';
+import { StandBy } from './lane/stand-by.ts';
 import type { WorkerRole } from './worker-roles.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
+/** It takes a moment, and longer only while Temporal can't be reached; then lanes can't be given back either. */
+const DESK_ENDS_WITHIN_MS = 2_000;
+
+/**
+ * A poll that is given up while its answer is on the way takes a task along: an item would wait for a whole lease,
+ * and count as lost while being sent. The SDK lets polls end for so long, and is told so by its environment only.
+ */
+const POLLS_END_WITHIN_MS = 200;
+
+/**
+ * A cached lane workflow keeps some 2 MB, its copy of every module, and a process may carry hundreds of quiet ones.
+ * Their histories are short: one that is not cached costs its next task some 50 ms.
+ */
+const LANES_CACHED = 30;
+
 /** Once per process, before anything else of the SDK is used. */
 export function installRuntime(): void {
+  process.env['TEMPORAL_POLL_SHUTDOWN_INTERRUPT_WAIT_MS'] ??= String(POLLS_END_WITHIN_MS);
   Runtime.install({
     logger: new DefaultLogger('WARN', logToStderr),
+    // The core warns of each task that somebody else has done meanwhile, which after a takeover is as it should be.
+    telemetryOptions: { logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'ERROR' }) } },
     // Signals are ours: the SDK would stop every part at once, and lanes have to be given back first.
     shutdownSignals: [],
   });
@@ -33,6 +65,8 @@ export interface WorkerParts {
   readonly client: Client;
   /** one line for whoever watches the process */
   readonly say: (line: string) => void;
+  /** where each call is logged; null for nowhere */
+  readonly sendLogFile: string | null;
 }
 
 export interface RunningWorker {
@@ -45,13 +79,19 @@ export interface RunningWorker {
 /** One worker process. It only composes: what each part does is said where the part is. */
 export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
   const dispatch = parts.roles.includes('dispatch') ? await dispatchWorker(parts) : undefined;
-  const consumers = parts.roles.includes('lanes') ? laneConsumers(parts) : [];
-  const running = Promise.all([dispatch?.run(), ...consumers.map((consumer) => consumer.start())]);
+  const desk = parts.roles.includes('lanes') ? await laneDeskWorker(parts) : undefined;
+  const standBy = parts.roles.includes('lanes') ? await startStandBy(parts) : undefined;
+  const deskRun = desk?.run();
+  const running = Promise.all([dispatch?.run(), deskRun, standBy?.run()]);
 
   const stop = async (because: string): Promise<void> => {
-    // Lanes first: they end their calls, and what they give back must still find its workflow.
-    await Promise.allSettled(consumers.map((consumer) => consumer.stop(because)));
-    if (dispatch?.getState() === 'RUNNING') dispatch.shutdown();
+    // Lane workflows first: the task by which a lane goes to its next holder is another process's to do. Given to
+    // one that is about to end, it would be lost, and the lane with it for the second until it times out.
+    shutDown(desk);
+    await Promise.race([deskRun, sleep(DESK_ENDS_WITHIN_MS)]);
+    // Then the lanes: they end their calls and are given back. Last of all what brings them more.
+    await standBy?.stop(because);
+    shutDown(dispatch);
   };
   let stopping: Promise<void> | undefined;
   const stopOnce = (because: string): Promise<void> => (stopping ??= stop(because));
@@ -67,18 +107,38 @@ export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
   return { ended: end(), stop: (because) => void stopOnce(because) };
 }
 
+function shutDown(worker: Worker | undefined): void {
+  if (worker?.getState() === 'RUNNING') worker.shutdown();
+}
+
 async function dispatchWorker({ config, connection, client }: WorkerParts): Promise<Worker> {
   return await Worker.create({
     connection,
     namespace: client.options.namespace,
     taskQueue: DISPATCH_TASK_QUEUE,
     ...workflowCode(),
-    activities: { ...dispatchActivities(client, config.lanes) },
+    activities: { ...dispatchActivities({ client, lanes: config.lanes }) },
   });
 }
 
-function laneConsumers({ config, connection, client, say }: WorkerParts): LaneConsumer[] {
-  return [...config.lanes.values()].map(
-    (lane) => new LaneConsumer({ config: lane, connection, client, clock: realClock, say }),
-  );
+async function laneDeskWorker({ connection, client }: WorkerParts): Promise<Worker> {
+  return await Worker.create({
+    connection,
+    namespace: client.options.namespace,
+    taskQueue: LANES_TASK_QUEUE,
+    ...workflowCode(),
+    activities: { ...laneDeskActivities(client) },
+    // A takeover waits for the lane's workflow: what a dead process had cached is given up at once.
+    stickyQueueScheduleToStartTimeout: '500ms',
+    maxCachedWorkflows: LANES_CACHED,
+  });
+}
+
+/** Opens the lanes that everybody can know of; those of partitions are opened by their first items. */
+async function startStandBy({ config, connection, client, say, sendLogFile }: WorkerParts): Promise<StandBy> {
+  const process = `${hostname()}:${pid}:${randomUUID().slice(0, 8)}`;
+  for (const [name, { policy, fingerprint }] of config.lanes)
+    if (policy.partitionBy === null) await openLane(client, name, { process, fingerprint });
+  const sendLog = sendLogFile === null ? null : openSendLog(sendLogFile, { process, host: hostname() });
+  return new StandBy({ process, lanes: config.lanes, connection, client, clock: realClock, say, sendLog });
 }

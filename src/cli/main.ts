@@ -1,14 +1,17 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
-import { BatchIdTakenError, BatchRefusedError, NotFoundError } from '../client.ts';
+import { BatchIdTakenError, BatchRefusedError, LaneRefusedError, NotFoundError } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { NamespaceNotReadyError } from '../namespace.ts';
+import { auditCommand } from './audit.ts';
 import { batchCommand } from './batch.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { itemCommand } from './item.ts';
+import { laneCommand } from './lane.ts';
+import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
@@ -22,7 +25,10 @@ const program = new Command('onelane')
   .addCommand(upstreamCommand())
   .addCommand(publishCommand())
   .addCommand(batchCommand())
-  .addCommand(itemCommand());
+  .addCommand(itemCommand())
+  .addCommand(lanesCommand())
+  .addCommand(laneCommand())
+  .addCommand(auditCommand());
 
 try {
   await program.parseAsync();
@@ -45,6 +51,7 @@ function exitCodeOf(error: unknown): ExitCode {
   if (
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||
+    error instanceof LaneRefusedError ||
     error instanceof TemporalConfigError ||
     error instanceof NamespaceNotReadyError
   )

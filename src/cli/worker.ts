@@ -10,6 +10,7 @@ import { nextSignal } from './signals.ts';
 const flagsSchema = z.object({
   config: z.string(),
   roles: z.array(z.enum(WORKER_ROLES)).min(1),
+  sendLog: z.string().optional(),
   json: z.boolean().optional(),
 });
 
@@ -21,6 +22,7 @@ export function workerCommand(): Command {
     .option('--roles <roles>', `what it does, of: ${WORKER_ROLES.join(', ')}`, rolesArgument, [
       ...WORKER_ROLES,
     ])
+    .option('--send-log <file>', 'write a line for each call, for onelane audit; one file per process')
     .option('--json', 'print events as JSON lines')
     .action(async (options: unknown) => run(flagsSchema.parse(options)));
 }
@@ -33,7 +35,7 @@ function rolesArgument(text: string): string[] {
   return roles;
 }
 
-async function run({ config: file, roles, json }: z.infer<typeof flagsSchema>): Promise<void> {
+async function run({ config: file, roles, sendLog, json }: z.infer<typeof flagsSchema>): Promise<void> {
   const stopped = nextSignal();
   const config = readConfig(file);
   const say = (event: string, text: string): void =>
@@ -46,7 +48,14 @@ async function run({ config: file, roles, json }: z.infer<typeof flagsSchema>): 
   try {
     const warnings = await namespaceWarnings(client.connection, namespace, [...config.lanes.values()]);
     for (const warning of warnings) say('warning', `warning: ${warning}`);
-    const worker = await startWorker({ config, roles, connection, client, say: (line) => say('lane', line) });
+    const worker = await startWorker({
+      config,
+      roles,
+      connection,
+      client,
+      say: (line) => say('lane', line),
+      sendLogFile: sendLog ?? null,
+    });
     say('ready', `worker ready as ${roles.join(' and ')}; lanes: ${[...config.lanes.keys()].join(', ')}`);
     void stopped.then((signal) => worker.stop(signal));
     await worker.ended;

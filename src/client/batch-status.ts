@@ -6,7 +6,14 @@ import {
 } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
-import { type Candidate, type KeyHolder, admitFollower, admitTaken, triage } from '../domain/admission.ts';
+import {
+  type Candidate,
+  type KeyHolder,
+  admitFollower,
+  admitTaken,
+  rejectDrained,
+  triage,
+} from '../domain/admission.ts';
 import {
   type Admission,
   type Batch,
@@ -17,7 +24,7 @@ import {
 } from '../domain/batch.ts';
 import { batchWorkflowId } from '../domain/ids.ts';
 import type { ItemState } from '../domain/item.ts';
-import { type LanePolicy, LanePolicySchema } from '../domain/policy.ts';
+import { LanePolicySchema } from '../domain/policy.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { progress } from '../workflows/messages.ts';
 import { NotFoundError } from './errors.ts';
@@ -47,10 +54,10 @@ export async function batchStatus(client: Client, batchId: string, page = 0): Pr
   if (description === undefined) throw new NotFoundError(`batch "${batchId}": no workflow ${workflowId}`);
   const workflow = description.status.name;
   const told = await toldByWorkflow(client, description);
-  const { batch, policy } = await readBatch(client, description);
+  const { batch, plan } = await readBatch(client, description);
   const publisher = batch.publisher ?? null;
   if (told !== undefined) return { ...told, publisher, workflow, from: 'workflow' };
-  return { ...(await fromItems(client, batch, policy)), publisher, workflow, from: 'history' };
+  return { ...(await fromItems(client, batch, plan)), publisher, workflow, from: 'history' };
 }
 
 async function toldByWorkflow(
@@ -69,35 +76,32 @@ async function toldByWorkflow(
   }
 }
 
-const PlanSchema = z.object({ policy: LanePolicySchema });
+const PlanSchema = z.object({ policy: LanePolicySchema, drainingBecause: z.string().nullable() });
+type Plan = z.infer<typeof PlanSchema>;
 
 /** What was published, and the policy by which it is dispatched, if it came so far. */
 async function readBatch(
   client: Client,
   { workflowId, runId }: WorkflowExecutionDescription,
-): Promise<{ batch: Batch; policy: LanePolicy | undefined }> {
+): Promise<{ batch: Batch; plan: Plan | undefined }> {
   const { input, activityResults } = await readHistory(client, workflowId, runId);
   const parsed = parseBatch(input);
   if (!parsed.ok) throw new NotFoundError(`${workflowId} is not a batch: ${parsed.reason}`);
   const prepared = activityResults.find(({ activityType }) => activityType === 'prepareDispatch');
   const plan = PlanSchema.safeParse(prepared?.result);
-  return { batch: parsed.batch, policy: plan.success ? plan.data.policy : undefined };
+  return { batch: parsed.batch, plan: plan.data };
 }
 
 /** Judges each position as the workflow would, except that whoever was not started yet is still `pending`. */
-async function fromItems(
-  client: Client,
-  batch: Batch,
-  policy: LanePolicy | undefined,
-): Promise<BatchProgress> {
+async function fromItems(client: Client, batch: Batch, plan: Plan | undefined): Promise<BatchProgress> {
   const admissions: Admission[] = batch.items.map((_, position) => ({
     position,
     key: null,
     admission: 'pending',
   }));
   const states: { [key: string]: ItemState } = {};
-  if (policy !== undefined) {
-    const { rejected, candidates, followers } = triage(batch, policy);
+  if (plan !== undefined) {
+    const { rejected, candidates, followers } = triage(batch, plan.policy);
     const answers = [...rejected];
     const holders = await pMap(candidates, ({ item }) => keyHolder(client, item.key), {
       concurrency: LOOKUPS_AT_ONCE,
@@ -105,7 +109,7 @@ async function fromItems(
     const holderOf = new Map(candidates.map((candidate, index) => [candidate, holders[index]]));
     const firstOf = new Map<Candidate, Admission>();
     for (const [candidate, holder] of holderOf) {
-      const admission = admitHeld(candidate, holder, batch);
+      const admission = admitHeld(candidate, holder, batch, plan);
       firstOf.set(candidate, admission);
       answers.push(admission);
       if (admission.admission === 'accepted' && holder?.kind === 'item') states[admission.key] = holder.state;
@@ -127,8 +131,15 @@ async function fromItems(
   };
 }
 
-function admitHeld(candidate: Candidate, holder: KeyHolder | undefined, batch: Batch): Admission {
-  return (holder && admitTaken(candidate, holder, batch)) ?? pendingAt(candidate);
+function admitHeld(
+  candidate: Candidate,
+  holder: KeyHolder | undefined,
+  batch: Batch,
+  { drainingBecause }: Plan,
+): Admission {
+  const taken = holder && admitTaken(candidate, holder, batch);
+  if (taken !== undefined) return taken;
+  return drainingBecause === null ? pendingAt(candidate) : rejectDrained(candidate, drainingBecause);
 }
 
 function pendingAt({ position, item }: Candidate): Admission {

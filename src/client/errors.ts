@@ -12,3 +12,8 @@ export class BatchIdTakenError extends Error {
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
 }
+
+/** A lane does not do what an operator asked. The message names the field, what was expected and what came. */
+export class LaneRefusedError extends Error {
+  override readonly name = 'LaneRefusedError';
+}

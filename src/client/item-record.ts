@@ -64,7 +64,7 @@ export async function itemRecord(client: Client, key: string): Promise<ItemRecor
   const delivery = parsed.data;
   const outcome = outcomeIn(activityResults);
   const state = await itemStateOf(client, description);
-  const pending = pendingActivityOf(description);
+  const pending = pendingActivityOf(description, 'callUpstream');
   const attempts = outcome?.attempts ?? (await attemptsOf(client, pending));
   const { budget } = delivery.policy.retry;
   return {

@@ -59,7 +59,7 @@ export async function itemStateOf(
 async function openStateOf(client: Client, description: WorkflowExecutionDescription): Promise<ItemState> {
   const shown = description.typedSearchAttributes.get(ONELANE_STATE);
   if (shown === 'dead' || shown === 'uncertain') return shown;
-  const pending = pendingActivityOf(description);
+  const pending = pendingActivityOf(description, 'callUpstream');
   if (pending === undefined) return 'waiting';
   const [details] = await decodePayloads(client, pending.heartbeatDetails);
   const attempts = AttemptsSchema.safeParse(details);

@@ -2,13 +2,17 @@ import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import proto from '@temporalio/proto';
 
-const { PENDING_ACTIVITY_STATE_SCHEDULED, PENDING_ACTIVITY_STATE_UNSPECIFIED } =
-  proto.temporal.api.enums.v1.PendingActivityState;
+const {
+  PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+  PENDING_ACTIVITY_STATE_SCHEDULED,
+  PENDING_ACTIVITY_STATE_UNSPECIFIED,
+} = proto.temporal.api.enums.v1.PendingActivityState;
 
 /** What the server knows of an activity that has not ended. While one backs off, the workflow knows nothing of it. */
 export interface PendingActivity {
   /** a worker has it; otherwise it waits in its queue, or for its next try */
   readonly started: boolean;
+  readonly cancelRequested: boolean;
   readonly attempt: number;
   readonly nextAttemptAt: Date | null;
   readonly lastHeartbeatAt: Date | null;
@@ -17,14 +21,18 @@ export interface PendingActivity {
   readonly heartbeatDetails: readonly Payload[];
 }
 
-/** The pending activity of an item, which never has more than one. */
-export function pendingActivityOf(description: WorkflowExecutionDescription): PendingActivity | undefined {
-  const pending = description.raw.pendingActivities?.[0];
+/** The pending activity of this type, of which our workflows never have more than one. */
+export function pendingActivityOf(
+  description: WorkflowExecutionDescription,
+  activityType: string,
+): PendingActivity | undefined {
+  const pending = description.raw.pendingActivities?.find((one) => one.activityType?.name === activityType);
   if (!pending) return undefined;
   const state = pending.state ?? PENDING_ACTIVITY_STATE_UNSPECIFIED;
   const started = state !== PENDING_ACTIVITY_STATE_SCHEDULED && state !== PENDING_ACTIVITY_STATE_UNSPECIFIED;
   return {
     started,
+    cancelRequested: state === PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
     attempt: pending.attempt ?? 1,
     nextAttemptAt: started ? null : dateOf(pending.nextAttemptScheduleTime ?? pending.scheduledTime),
     lastHeartbeatAt: dateOf(pending.lastHeartbeatTime ?? pending.lastStartedTime),

@@ -31,7 +31,7 @@ export async function recordOnce(
 
 /** What the server knows of an item's call. */
 export async function pendingOf({ client }: Stage, key: string): Promise<PendingActivity | undefined> {
-  return pendingActivityOf(await client.workflow.getHandle(key).describe());
+  return pendingActivityOf(await client.workflow.getHandle(key).describe(), 'callUpstream');
 }
 
 /** Waits until an item's call is in its lane's queue, or further. */

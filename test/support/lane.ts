@@ -17,6 +17,7 @@ export function laneConfig(lane: string, baseUrl: string, changes: LaneChanges =
       owner: 'release-engineering',
       operations: { release: { method: 'POST', path: '/releases' } },
       keyTemplate: null,
+      partitionBy: null,
       ...policy,
       delivery: {
         idempotency: { header: 'Idempotency-Key', windowMs: 24 * 3_600_000 },
@@ -32,11 +33,14 @@ export function laneConfig(lane: string, baseUrl: string, changes: LaneChanges =
     baseUrl,
     headers: {},
     secrets: [],
+    partitions: {},
     limit: { requests: 20, perMs: 20, burst: 20, arrivalWithinMs: null },
     maxInFlight: 1,
     retryAfterMaxMs: 24 * 3_600_000,
     receiptId: 'id',
     dedupWindowMs: 24 * 3_600_000,
+    idleAfterMs: 60_000,
+    fingerprint: 'f1',
     ...rest,
   };
 }

@@ -11,11 +11,14 @@ import {
   makeTelemetryFilterString,
 } from '@temporalio/worker';
 import { dispatchActivities } from '../../src/activities/dispatch.ts';
-import { startDevServer } from '../../src/dev/temporal/dev-server.ts';
+import { laneDeskActivities } from '../../src/activities/lane-desk.ts';
+import { openLane } from '../../src/client/open-lane.ts';
+import { type DevServerOptions, startDevServer } from '../../src/dev/temporal/dev-server.ts';
 import { startTimeSkipping } from '../../src/dev/temporal/time-skipping.ts';
-import { DISPATCH_TASK_QUEUE } from '../../src/domain/ids.ts';
+import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from '../../src/domain/ids.ts';
 import type { LaneConfig } from '../../src/domain/policy.ts';
 import { LaneConsumer } from '../../src/lane/consumer.ts';
+import { Gate, UNSHARED } from '../../src/lane/gate.ts';
 import { workflowsFolder } from '../../src/workflow-bundle.ts';
 import { MovableClock } from './clock.ts';
 import { GIVE_UP_AFTER_MS } from './wait.ts';
@@ -30,6 +33,8 @@ Runtime.install({
 /** A Temporal server, and what of onelane a test lets run on it. */
 export interface Stage {
   readonly client: Client;
+  /** A connection more: on one, each task queue has one worker. It is closed with the stage. */
+  connect(): Promise<NativeConnection>;
   /** what a worker's configuration says; a test may add to it at any time */
   readonly lanes: Map<string, LaneConfig>;
   /** the lane consumers' */
@@ -38,6 +43,8 @@ export interface Stage {
   readonly said: string[];
   startDispatch(): Promise<void>;
   stopDispatch(): Promise<void>;
+  /** Runs lane workflows. Without it, lanes are opened, and nobody holds them. */
+  startLaneDesk(): Promise<void>;
   /** Starts the consumer of a lane, and makes the lane known to dispatch. */
   readonly openLane: (config: LaneConfig) => LaneConsumer;
   /** Stops a lane's consumer. */
@@ -50,8 +57,11 @@ export interface Stage {
 interface Server {
   readonly client: Client;
   readonly connection: NativeConnection;
+  readonly address: string;
   /** 0: no workflow is kept by the worker that ran it last, so every task replays its history */
   readonly maxCachedWorkflows?: number;
+  /** on the time-skipping server nobody could hold a lane: the lease would stop the skipping */
+  readonly openLane: typeof openLane;
   skip(ms: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -70,13 +80,15 @@ export async function timeSkippingStage(): Promise<Stage> {
 }
 
 /** On the dev server, with all that a real one has. */
-export async function devServerStage(): Promise<Stage> {
-  const server = await startDevServer();
+export async function devServerStage(options: DevServerOptions = {}): Promise<Stage> {
+  const server = await startDevServer(options);
   const connection = await Connection.connect({ address: server.address });
   const native = await NativeConnection.connect({ address: server.address });
   return await stageOn({
     client: new Client({ connection }),
     connection: native,
+    openLane,
+    address: server.address,
     skip: () => Promise.reject(new Error('only the time-skipping server can skip time')),
     close: async () => {
       await native.close();
@@ -91,8 +103,10 @@ function skippingServer(environment: TestWorkflowEnvironment): Server {
     // The environment's own client lets time run away while it waits for a result.
     client: new Client({ connection: environment.connection }),
     connection: environment.nativeConnection,
+    address: environment.address,
     // This server never gives up the queue of a worker that has left.
     maxCachedWorkflows: 0,
+    openLane: () => Promise.resolve(),
     skip: (ms) => skipTime(environment, ms),
     close: () => environment.teardown(),
   };
@@ -120,9 +134,17 @@ async function stageOn(server: Server): Promise<Stage> {
   const say = (line: string) => void said.push(line);
   const consumers = new Map<string, { consumer: LaneConsumer; running: Promise<void> }>();
   let dispatch: { worker: Worker; running: Promise<void> } | undefined;
+  let laneDesk: { worker: Worker; running: Promise<void> } | undefined;
+
+  const connections: NativeConnection[] = [];
 
   const stage: Stage = {
     client,
+    async connect() {
+      const another = await NativeConnection.connect({ address: server.address });
+      connections.push(another);
+      return another;
+    },
     lanes,
     clock,
     said,
@@ -131,7 +153,7 @@ async function stageOn(server: Server): Promise<Stage> {
         connection,
         taskQueue: DISPATCH_TASK_QUEUE,
         workflowBundle,
-        activities: { ...dispatchActivities(client, lanes) },
+        activities: { ...dispatchActivities({ client, lanes, open: server.openLane }) },
         ...(server.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: server.maxCachedWorkflows }),
       });
       dispatch = { worker, running: worker.run() };
@@ -141,10 +163,32 @@ async function stageOn(server: Server): Promise<Stage> {
       await dispatch?.running;
       dispatch = undefined;
     },
+    async startLaneDesk() {
+      const worker = await Worker.create({
+        connection,
+        taskQueue: LANES_TASK_QUEUE,
+        workflowBundle,
+        activities: { ...laneDeskActivities(client) },
+        // As in a worker process: what a dead one had cached is given up at once.
+        stickyQueueScheduleToStartTimeout: '500ms',
+      });
+      laneDesk = { worker, running: worker.run() };
+    },
     openLane(config) {
       const { lane } = config.policy;
       lanes.set(lane, config);
-      const consumer = new LaneConsumer({ config, connection, client, clock, say });
+      const consumer = new LaneConsumer({
+        name: lane,
+        config,
+        gate: new Gate({ config, clock, cover: UNSHARED }),
+        connection,
+        client,
+        clock,
+        say,
+        // Nobody takes the lane up after this consumer.
+        store: () => Promise.resolve(),
+        log: null,
+      });
       consumers.set(lane, { consumer, running: consumer.start() });
       return consumer;
     },
@@ -161,6 +205,9 @@ async function stageOn(server: Server): Promise<Stage> {
     async close() {
       for (const lane of consumers.keys()) await stage.closeLane(lane);
       await stage.stopDispatch();
+      laneDesk?.worker.shutdown();
+      await laneDesk?.running;
+      for (const another of connections) await another.close();
       await server.close();
     },
   };

@@ -1,0 +1,49 @@
+import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import { z } from 'zod';
+import { LANES_TASK_QUEUE, laneWorkflowId, parseLaneName } from '../domain/ids.ts';
+import type { LaneRecord, LastHold } from '../domain/lane-record.ts';
+import type { lane } from '../workflows/index.ts';
+import { type Opened, opened } from '../workflows/lane-messages.ts';
+import { ONELANE_LANE } from '../workflows/visibility.ts';
+import { describeOrUndefined } from './key-holder.ts';
+
+/** Makes sure that a lane is open, and says who opened it. A lane that is idle does not end on this news. */
+export async function openLane(client: Client, name: string, by: Opened = {}): Promise<void> {
+  const { lane: base, partition } = parseLaneName(name);
+  const last = lastHoldOf(client, await describeOrUndefined(client, laneWorkflowId(name)));
+  await client.workflow.signalWithStart<typeof lane, [Opened]>('lane', {
+    workflowId: laneWorkflowId(name),
+    taskQueue: LANES_TASK_QUEUE,
+    args: [{ lane: base, partition, last: await last }],
+    signal: opened,
+    signalArgs: [by],
+    // Workflow tasks are on the way of a takeover: one that a dead process holds must not cost ten seconds.
+    workflowTaskTimeout: '1s',
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    typedSearchAttributes: [{ key: ONELANE_LANE, value: name }],
+    staticSummary: `lane ${name}: one holder, one pace`,
+  });
+}
+
+/** What an earlier run of the lane left behind, for a run that has to begin anew. */
+async function lastHoldOf(
+  client: Client,
+  description: WorkflowExecutionDescription | undefined,
+): Promise<LastHold> {
+  // Closed runs are known for the retention, which is longer than any window: nobody has called.
+  if (description === undefined) return { kind: 'none' };
+  if (description.status.name !== 'COMPLETED') return { kind: 'unknown' };
+  const record: LaneRecord = await client.workflow
+    .getHandle<typeof lane>(description.workflowId, description.runId)
+    .result();
+  return record.last;
+}
+
+const DrainingSchema = z.object({ drainingBecause: z.string() });
+
+/** Why a lane takes nothing in any more; null when it does. Read from its memo, so that no worker has to answer. */
+export async function drainingBecause(client: Client, name: string): Promise<string | null> {
+  const description = await describeOrUndefined(client, laneWorkflowId(name));
+  const memo = DrainingSchema.safeParse(description?.memo);
+  return memo.success ? memo.data.drainingBecause : null;
+}
