@@ -39,6 +39,26 @@ describe('a scripted throttle', () => {
       },
     ));
 
+  it('meant for everybody turns other keys away, too, with what is left of it, and then lets them through', () =>
+    withScript([{ type: 'throttle', retryAfter: '1', everybody: true }], async (upstream) => {
+      const first = await send(upstream, { key: 'k' });
+      const meanwhile = await send(upstream, { key: 'other' });
+      assert.deepEqual([first.status, meanwhile.status], [429, 429]);
+      assert.equal(meanwhile.headers.get('Retry-After'), '1');
+      await until(
+        'the throttle has passed',
+        async () => (await send(upstream, { key: 'other' })).status === 201,
+      );
+      const [closed, ...rest] = upstream.arrivals();
+      const opened = rest.find(({ status }) => status === 201);
+      assert.ok(closed && opened && opened.monotonicMs >= closed.monotonicMs + 1_000);
+      assert.equal(
+        upstream.stats().scripted429,
+        rest.length,
+        'all but the last were turned away by the script',
+      );
+    }));
+
   const forms = { imf: /^\w{3}, \d/, rfc850: /^\w{6,9}, \d\d-/, asctime: /^\w{3} \w{3} [ \d]\d / } as const;
   for (const form of ['imf', 'rfc850', 'asctime'] as const) {
     it(`gives a date of the form ${form}, as far after the answer's own Date as it says`, () =>

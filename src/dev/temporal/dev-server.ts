@@ -26,6 +26,8 @@ export interface DevServerOptions extends FindOptions {
    * at a time, so that more of them leave gaps and break the order.
    */
   readonly partitions?: number;
+  /** settings of the server itself, e.g. `limit.historyCount.suggestContinueAsNew` */
+  readonly dynamicConfig?: { readonly [name: string]: number };
 }
 
 export interface DevServer {
@@ -90,6 +92,7 @@ async function startOnce(binary: FoundBinary, options: DevServerOptions): Promis
     namespace,
     dbFile: options.dbFile,
     partitions: options.partitions ?? 1,
+    dynamicConfig: options.dynamicConfig ?? {},
   });
 
   const server = spawnSupervised([binary.path, ...args], options.logFile);
@@ -125,11 +128,14 @@ interface Arguments {
   readonly namespace: string;
   readonly dbFile: string | undefined;
   readonly partitions: number;
+  readonly dynamicConfig: { readonly [name: string]: number };
 }
 
-function devServerArguments({ port, uiPort, namespace, dbFile, partitions }: Arguments): string[] {
+function devServerArguments({ port, uiPort, namespace, dbFile, ...settings }: Arguments): string[] {
   const args = ['server', 'start-dev', '--ip', HOST, '--port', String(port), '--namespace', namespace];
-  args.push('--log-level', 'warn', ...partitionFlags(partitions));
+  args.push('--log-level', 'warn', ...partitionFlags(settings.partitions));
+  for (const [name, value] of Object.entries(settings.dynamicConfig))
+    args.push('--dynamic-config-value', `${name}=${value}`);
   args.push(...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]));
   if (dbFile !== undefined) args.push('--db-filename', dbFile);
   return args;

@@ -20,13 +20,21 @@ const retryAfter = z.union([
   z.strictObject({ date: z.enum(HTTP_DATE_FORMS), inSeconds: z.int() }),
 ]);
 
-/** `retryAfter`: verbatim, or a date computed when answering, or absent. */
+/**
+ * `retryAfter`: verbatim, or a date computed when answering, or absent. `everybody`: whoever comes before it has
+ * passed is turned away alike, told what is left of it.
+ */
 const throttle = z
   .strictObject({
     type: z.literal('throttle'),
     times,
     status: z.union([z.literal(429), z.literal(503), z.literal(403)]).default(429),
     retryAfter: retryAfter.optional(),
+    everybody: z.boolean().default(false),
+  })
+  .refine((fault) => !fault.everybody || delaySeconds(fault) !== undefined, {
+    path: ['everybody'],
+    error: 'expected with a retryAfter in whole seconds, which says for how long',
   })
   .refine((fault) => fault.status === 429 || fault.retryAfter !== undefined, {
     path: ['retryAfter'],
@@ -127,6 +135,12 @@ export function faultKind(fault: Fault): string {
 /** The compiler sees that no fault comes here; a fault type added and forgotten does not compile. */
 export function unknownFault(fault: never): never {
   throw new Error(`expected a known fault, got ${JSON.stringify(fault)}`);
+}
+
+/** What its Retry-After asks for, where that is in whole seconds. */
+export function delaySeconds(fault: { readonly retryAfter?: RetryAfter | undefined }): number | undefined {
+  const { retryAfter: asked } = fault;
+  return typeof asked === 'string' && /^\d{1,6}$/.test(asked) ? Number(asked) : undefined;
 }
 
 function withEffect(name: string, outcome: 'none' | 'committed'): string {

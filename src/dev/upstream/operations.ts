@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerProblem, type Ending } from './answer.ts';
-import { faultKind, type Fault } from './faults.ts';
+import { delaySeconds, faultKind, type Fault } from './faults.ts';
 import type { Mode } from './records.ts';
 import type { UpstreamStore } from './store.ts';
 import { wait } from './wait.ts';
@@ -37,10 +37,14 @@ interface Arrival {
   readonly retryAfterSeconds: number | undefined;
 }
 
+type Throttle = Extract<Fault, { type: 'throttle' }>;
+
 /** Counts, logs and answers the requests that ask for an operation. */
 export class Operations {
   readonly #context: OperationsContext;
   #open = 0;
+  /** a throttle that is meant for everybody, and until when on the monotonic clock */
+  #throttled: { readonly fault: Throttle; readonly untilMs: number } | undefined;
 
   constructor(context: OperationsContext) {
     this.#context = context;
@@ -68,7 +72,7 @@ export class Operations {
   }
 
   #arrive(request: IncomingMessage): Arrival {
-    const { run, mode, store, door, faultFor } = this.#context;
+    const { run, mode, store, door } = this.#context;
     const arrivedMs = performance.now();
     const retryAfterSeconds = door.arrive(arrivedMs);
     this.#open++;
@@ -77,7 +81,7 @@ export class Operations {
     // Whoever sends to an upstream that takes no keys has no other name for the operation.
     const key = mode === 'keys' ? idempotencyKey : (idempotencyKey ?? correlationId);
     const overQuota = retryAfterSeconds !== undefined;
-    const fault = key === null || overQuota ? undefined : faultFor(key, store.arrivalsOf(key) + 1);
+    const fault = key === null || overQuota ? undefined : this.#faultOf(key, arrivedMs);
     const { method = '', url: path = '' } = request;
     const sequence = store.arrive({
       run,
@@ -92,6 +96,19 @@ export class Operations {
       fault: fault ? faultKind(fault) : null,
     });
     return { sequence, arrivedMs, key, method, path, fault, retryAfterSeconds };
+  }
+
+  #faultOf(key: string, nowMs: number): Fault | undefined {
+    const { store, faultFor } = this.#context;
+    if (this.#throttled !== undefined && nowMs < this.#throttled.untilMs) {
+      const leftMs = this.#throttled.untilMs - nowMs;
+      return { ...this.#throttled.fault, retryAfter: String(Math.ceil(leftMs / 1000)) };
+    }
+    const fault = faultFor(key, store.arrivalsOf(key) + 1);
+    const seconds = fault?.type === 'throttle' && fault.everybody ? delaySeconds(fault) : undefined;
+    if (fault?.type === 'throttle' && seconds !== undefined)
+      this.#throttled = { fault, untilMs: nowMs + seconds * 1000 };
+    return fault;
   }
 
   async #endingOf(arrival: Arrival, request: IncomingMessage, gone: AbortSignal): Promise<Ending> {
