@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assertAllSucceeded, assertBudgetUntouched, items, withScene } from './support/scene.ts';
+import { assertAllSucceeded, assertBudgetUntouched, items, keysOf, withScene } from './support/scene.ts';
 import { useTemporal } from './support/temporal.ts';
 import { until } from './support/until.ts';
 import { assertOneEffectEach } from './support/upstream.ts';
@@ -38,33 +38,33 @@ suite('a worker killed with SIGKILL', () => {
       },
     ));
 
-  test('after an upstream without keys committed: the item is uncertain, and is not sent a second time', () =>
-    withScene(
-      {
-        temporal,
-        lanes: { releases: { ...PATIENT, idempotency: 'none' } },
-        upstream: { mode: 'neither', faults: { 'unkeyed:0': LATE } },
-      },
-      async (scene) => {
-        const key = 'unkeyed:0';
-        const worker = await scene.worker();
-        await scene.publish('batch', items('unkeyed', 3));
-        await until('the upstream committed', async () => (await scene.upstream.effects()).includes(key));
-        assert.equal((await scene.record(key)).state, 'sending');
-        await worker.end('SIGKILL');
+  test('after an upstream without keys committed: its items are uncertain, and are not sent a second time', () => {
+    // Many at once, since each claim must have reached the server before its call, and not only as a rule.
+    const batch = items('unkeyed', 8);
+    const keys = keysOf(batch);
+    const setup = {
+      temporal,
+      lanes: { releases: { ...PATIENT, idempotency: 'none', maxInFlight: 8 } },
+      upstream: { mode: 'neither', faults: Object.fromEntries(keys.map((key) => [key, LATE])) },
+    } as const;
+    return withScene(setup, async (scene) => {
+      const worker = await scene.worker();
+      await scene.publish('batch', batch);
+      await until('the upstream committed', async () => (await scene.upstream.effects()).length === 8);
+      for (const key of keys) assert.equal((await scene.record(key)).state, 'sending');
+      await worker.end('SIGKILL');
 
-        await scene.worker();
-        const { counts, states } = await scene.settled('batch');
-        assert.deepEqual([counts.succeeded, counts.uncertain, counts.dead], [2, 1, 0]);
-        assert.equal(states[key], 'uncertain');
-        assert.match((await scene.record(key)).reason ?? '', /WORKER_LOST/);
-        // What the lane does after it parked shows that it is really left alone.
-        await scene.publish('later', items('unkeyed-later', 3));
-        assertAllSucceeded(await scene.settled('later'), 3);
-        assert.equal((await scene.upstream.arrivals(key)).length, 1);
-        assert.equal((await scene.upstream.stats()).keysWithTwoEffects, 0);
-      },
-    ));
+      await scene.worker();
+      const { counts } = await scene.settled('batch');
+      assert.deepEqual([counts.uncertain, counts.succeeded, counts.dead], [8, 0, 0]);
+      for (const key of keys) assert.match((await scene.record(key)).reason ?? '', /WORKER_LOST/);
+      // What the lane does after they parked shows that they are really left alone.
+      await scene.publish('later', items('unkeyed-later', 3));
+      assertAllSucceeded(await scene.settled('later'), 3);
+      await assertOneEffectEach(scene.upstream, [...keys, ...keysOf(items('unkeyed-later', 3))]);
+      assert.equal((await scene.upstream.arrivals()).length, 11);
+    });
+  });
 
   test('while an item waits for its turn, without keys: it is not uncertain, and is sent once', () =>
     withScene(

@@ -11,7 +11,7 @@ const WATCHED_MS = 3_000;
 suite('a lane that pauses itself', () => {
   const temporal = useTemporal();
 
-  test('on 401 says why, calls nothing more, spends no budget, and goes on after a restart', () =>
+  test('on 401 says why, calls nothing more, spends no budget, and stays paused until an operator resumes it', () =>
     withScene(
       { temporal, upstream: { faults: { 'unauthorized:2': [{ type: 'status', status: 401 }] } } },
       async (scene) => {
@@ -19,13 +19,18 @@ suite('a lane that pauses itself', () => {
         const worker = await scene.worker();
         await scene.publish('batch', batch);
         const line = await worker.line(/paused itself/);
-        assert.match(line, /401 laneFault at unauthorized:2: .*credentials.*Restart the worker/);
+        assert.match(
+          line,
+          /401 laneFault at unauthorized:2: .*credentials.*onelane lane releases-\w+ resume/,
+        );
         await callsNothingFor(WATCHED_MS, scene);
         assert.equal((await scene.upstream.arrivals()).at(-1)?.status, 401);
         for (const { key } of batch) assertBudgetUntouched(await scene.record(key));
 
         assert.equal((await worker.end('SIGTERM')).code, 0);
         await scene.worker();
+        await callsNothingFor(WATCHED_MS, scene);
+        await scene.resume();
         assertAllSucceeded(await scene.settled('batch'), 12);
         await assertOneEffectEach(scene.upstream, keysOf(batch));
       },
@@ -46,8 +51,7 @@ suite('a lane that pauses itself', () => {
 
       await scene.upstream.end('SIGTERM');
       await scene.upstream.start({});
-      assert.equal((await worker.end('SIGTERM')).code, 0);
-      await scene.worker();
+      await scene.resume();
       const { counts, states } = await scene.settled('batch');
       assert.deepEqual([counts.dead, counts.succeeded], [5, 7]);
       const succeeded = keysOf(batch).filter((key) => states[key] === 'succeeded');

@@ -12,6 +12,7 @@ import {
   type Published,
   publish,
   type PublishedItem,
+  operateLane,
 } from '../../../src/client.ts';
 import { batchWorkflowId } from '../../../src/domain/ids.ts';
 import type { WorkerRole } from '../../../src/worker-roles.ts';
@@ -103,6 +104,11 @@ export class Scene {
 
   async status(batch: string): Promise<BatchStatus> {
     return await batchStatus(this.#temporal.client, this.batchId(batch));
+  }
+
+  /** What an operator does once whatever made a lane pause itself is mended. */
+  async resume(lane = 'releases'): Promise<void> {
+    await operateLane.resume(this.#temporal.client, this.lane(lane), { by: 'an operator', reason: 'mended' });
   }
 
   async record(key: string): Promise<ItemRecord> {
