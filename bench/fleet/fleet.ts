@@ -86,7 +86,7 @@ export class Fleet {
 
   /** Of all replicas, also of those that are gone. */
   get sendLogs(): string[] {
-    return [...this.#replicas].map(({ sendLog }) => sendLog);
+    return [...this.#replicas].flatMap(({ sendLog }) => sendLog ?? []);
   }
 
   async startReplica(roles: readonly WorkerRole[] = WORKER_ROLES): Promise<Replica> {

@@ -17,12 +17,12 @@ export interface ReplicaParts {
 /** One worker process of the fleet. */
 export class Replica {
   readonly name: string;
-  /** what it sent, for `onelane audit` */
-  readonly sendLog: string;
+  /** what it sent, for `onelane audit`; null: it holds no lanes, so it sends nothing */
+  readonly sendLog: string | null;
   readonly #program: Program;
   readonly #link: Link | undefined;
 
-  private constructor(name: string, sendLog: string, program: Program, link: Link | undefined) {
+  private constructor(name: string, sendLog: string | null, program: Program, link: Link | undefined) {
     this.name = name;
     this.sendLog = sendLog;
     this.#program = program;
@@ -43,7 +43,7 @@ export class Replica {
         join(folder, `${name}.log`),
         'ready',
       );
-      return new Replica(name, sendLog, program, link);
+      return new Replica(name, roles.includes('lanes') ? sendLog : null, program, link);
     } catch (error) {
       await link?.close();
       throw error;
