@@ -1,6 +1,12 @@
 /** For TypeScript callers: publish a batch, and see what became of it. */
 export { type BatchStatus, batchStatus } from './client/batch-status.ts';
-export { BatchIdTakenError, BatchRefusedError, LaneRefusedError, NotFoundError } from './client/errors.ts';
+export {
+  BatchIdTakenError,
+  BatchRefusedError,
+  LaneRefusedError,
+  NotFoundError,
+  UnansweredError,
+} from './client/errors.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
 export { operateLane } from './client/operate-lane.ts';
 export { type ItemRecord, itemRecord } from './client/item-record.ts';

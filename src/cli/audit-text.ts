@@ -55,7 +55,8 @@ function pace({ callsPerSecond, meanLatencyMs, shareOfReachable }: LaneAudit): s
 }
 
 function holders({ epochs, takeovers, handovers, epochsWithoutLog }: LaneAudit): string {
-  const missing = epochsWithoutLog === 0 ? '' : `; ${epochsWithoutLog} between them have no log here`;
+  const missing =
+    epochsWithoutLog === 0 ? '' : `; without a log here: ${count(epochsWithoutLog, 'epoch')} between them`;
   return `${count(epochs, 'epoch')}, ${count(takeovers, 'takeover')}, ${count(handovers, 'handover')}${missing}`;
 }
 

@@ -1,6 +1,12 @@
 #!/usr/bin/env node
 import { Command } from 'commander';
-import { BatchIdTakenError, BatchRefusedError, LaneRefusedError, NotFoundError } from '../client.ts';
+import {
+  BatchIdTakenError,
+  BatchRefusedError,
+  LaneRefusedError,
+  NotFoundError,
+  UnansweredError,
+} from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { NamespaceNotReadyError } from '../namespace.ts';
@@ -30,6 +36,9 @@ const program = new Command('onelane')
   .addCommand(laneCommand())
   .addCommand(auditCommand());
 
+// Commander hands this on to subcommands that it makes itself, not to those that it is given.
+for (const command of program.commands) command.exitOverride();
+
 try {
   await program.parseAsync();
 } catch (error) {
@@ -48,6 +57,7 @@ function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CliError) return error.exitCode;
   if (error instanceof TemporalUnreachableError || isAway(error)) return EXIT.unreachable;
   if (error instanceof NotFoundError) return EXIT.notFound;
+  if (error instanceof UnansweredError) return EXIT.pending;
   if (
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||

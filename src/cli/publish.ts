@@ -17,6 +17,9 @@ const flagsSchema = z.object({
   json: z.boolean().optional(),
 });
 
+/** With a worker there, an answer rarely takes longer; without one, a person should know what is going on. */
+const SAY_WAITING_AFTER_MS = 3_000;
+
 /** `onelane publish FILE`: one batch from a file. */
 export function publishCommand(): Command {
   return new Command('publish')
@@ -40,9 +43,13 @@ async function run(
   const waitMs = durationOf(wait);
   const items = await readItems(file);
   const batchId = batch ?? defaultBatchId(lane, items);
+  const waiting = setTimeout(
+    () => console.error(`waiting up to ${wait} for a worker to answer`),
+    SAY_WAITING_AFTER_MS,
+  );
   const published = await withClient((client) =>
     publish(client, { batchId, lane, publisher, items }, { waitMs }),
-  );
+  ).finally(() => clearTimeout(waiting));
   print(json, published, () => describe(published));
   process.exitCode = exitCodeOf(published);
 }

@@ -17,3 +17,8 @@ export class NotFoundError extends Error {
 export class LaneRefusedError extends Error {
   override readonly name = 'LaneRefusedError';
 }
+
+/** Temporal is there, but no worker answered in time. What was asked may still take effect; ask again. */
+export class UnansweredError extends Error {
+  override readonly name = 'UnansweredError';
+}

@@ -31,7 +31,7 @@ export interface LaneStatus {
   /** items that are neither ended nor parked */
   readonly open: number;
   readonly parked: number;
-  /** at the full limit, everything that is open; null without a limit */
+  /** at the full limit, everything that is open; null while nothing drains */
   readonly drainsInMs: number | null;
 }
 
@@ -61,10 +61,11 @@ export async function laneStatus(client: Client, name: string): Promise<LaneStat
     countItems(client, name, `OnelaneState NOT IN ('dead', 'uncertain')`),
     countItems(client, name, `OnelaneState IN ('dead', 'uncertain')`),
   ]);
+  const state = stateOf(record);
   const limit = report && { requests: report.window.requests, perMs: report.window.perMs };
   return {
     name,
-    state: stateOf(record),
+    state,
     record,
     leaseAgeMs: leaseAgeOf(description),
     callsInWindow: report && callsInWindow(report),
@@ -73,7 +74,9 @@ export async function laneStatus(client: Client, name: string): Promise<LaneStat
     oldestEligibleMs: queue.oldestMs,
     open,
     parked,
-    drainsInMs: limit && (open * limit.perMs) / limit.requests,
+    // A lane that is paused or that nobody holds does not drain.
+    drainsInMs:
+      limit && state !== 'paused' && state !== 'unheld' ? (open * limit.perMs) / limit.requests : null,
   };
 }
 

@@ -1,18 +1,25 @@
-import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+  WorkflowUpdateRPCTimeoutOrCancelledError,
+} from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import { laneWorkflowId } from '../domain/ids.ts';
 import type { LaneRecord } from '../domain/lane-record.ts';
 import * as messages from '../workflows/lane-messages.ts';
-import { LaneRefusedError, NotFoundError } from './errors.ts';
+import { GRPC, grpcCodeOf } from '../grpc.ts';
+import { LaneRefusedError, NotFoundError, UnansweredError } from './errors.ts';
 
 /** A call in flight has to end before a pause is answered, and a lost holder's lease before it is known to be lost. */
-const ANSWERED_WITHIN_MS = 60_000;
+const ANSWERED_WITHIN_MS = 30_000;
 
 /**
  * What an operator does to a lane, each under a name and for a reason, which the lane keeps. Each resolves with
  * the lane's record when it holds: after `pause`, no call is open and none leaves. Twice the same changes nothing.
  *
  * @throws NotFoundError no such lane is open
+ * @throws UnansweredError no worker answered in time; it may still take effect
  * @throws LaneRefusedError the lane does not do that; the message says which field and why
  */
 export const operateLane = {
@@ -44,6 +51,14 @@ async function update<Asked>(
       );
     if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
       throw new LaneRefusedError(`lane "${name}": ${error.cause.message}`);
+    if (
+      error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
+      grpcCodeOf(error) === GRPC.deadlineExceeded
+    )
+      throw new UnansweredError(
+        `lane "${name}": no worker answered within ${ANSWERED_WITHIN_MS / 1000} s. It may still take effect when ` +
+          'one is back; see then, or ask again, which changes nothing twice',
+      );
     throw error;
   }
 }

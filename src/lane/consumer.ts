@@ -144,6 +144,7 @@ export class LaneConsumer {
     const { name, say } = this.#parts;
     say(`lane ${name} ${this.#whyItRests()}`);
     while (!this.#gate.worthPolling() && !this.#stopping.signal.aborted) await this.#gate.nextChange();
+    if (this.#gate.worthPolling()) say(`lane ${name} goes on`);
   }
 
   #whyItRests(): string {

@@ -1,9 +1,9 @@
 import type { HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
-import { FRESH_LANE, type LaneReport, type LaneState, laneAfter } from '../domain/lane-state.ts';
+import type { LaneReport, LaneState } from '../domain/lane-state.ts';
 import { type OpenCall, Pace } from '../domain/pace.ts';
 import type { LaneConfig, Limit } from '../domain/policy.ts';
-import type { Verdict } from '../domain/verdict.ts';
 import type { Clock } from './clock.ts';
+import { HeldLane } from './held-lane.ts';
 
 /** A closure up to this long is waited out in the slot; a longer one shows as backlog instead. */
 const WAITED_OUT_MS = 5_000;
@@ -57,25 +57,10 @@ export class Gate {
   readonly #clock: Clock;
   readonly #cover: Cover;
   readonly #pace: Pace;
-  #lane: LaneState = FRESH_LANE;
-  /** the newest that was applied */
-  #view: LaneView | null;
-  /** the limits in use, which follow the view only once they were announced */
-  #used: Pick<LaneView, 'requests' | 'maxInFlight'>;
-  /** asked for by RateLimit headers: no throttling yet, so nothing to probe or to back off from */
-  #heldUntilMs = -Infinity;
+  readonly #lane: HeldLane;
   readonly #open = new Set<OpenCall>();
   #waiting = 0;
   #stoppedBecause: string | null = null;
-  #lastSuccess: { key: string; epochMs: number } | null = null;
-  readonly #tallies: { [verdict in Verdict]: number } = {
-    succeeded: 0,
-    throttled: 0,
-    unavailable: 0,
-    ambiguous: 0,
-    refused: 0,
-    laneFault: 0,
-  };
   #change = new AbortController();
 
   /**
@@ -86,14 +71,9 @@ export class Gate {
     this.#config = config;
     this.#clock = clock;
     this.#cover = cover;
-    this.#view = view ?? null;
-    this.#used = view ?? { requests: null, maxInFlight: null };
+    this.#lane = new HeldLane(config, clock, view ?? null);
     this.#pace = new Pace(this.limit, this.#timeoutMs);
     this.#assumeCallsOf(last);
-    if (view === undefined) return;
-    const { probing, backoffMs } = view;
-    this.#lane = { ...FRESH_LANE, probing, backoffMs };
-    this.#closeAsIn(view);
   }
 
   get #timeoutMs(): number {
@@ -149,7 +129,7 @@ export class Gate {
     const nowMs = this.#clock.monotonicMs();
     if (this.#notWorthWaiting() !== null || this.#earliestMs() > nowMs) return undefined;
     if (!this.#cover.covers(this.#timeoutMs)) return undefined;
-    return this.#departure(this.#pace.leave(nowMs), nowMs, this.#lane.probing);
+    return this.#departure(this.#pace.leave(nowMs), nowMs, this.state.probing);
   }
 
   #departure(call: OpenCall, leftMs: number, probe: boolean): Departure {
@@ -175,42 +155,26 @@ export class Gate {
 
   /** Infinity while only an open call's end can tell. */
   #earliestMs(): number {
-    if (this.#lane.probing && this.inFlight > 0) return Infinity;
-    return Math.max(this.#pace.nextAtMs(), this.#lane.closedUntilMs, this.#heldUntilMs);
+    if (this.state.probing && this.inFlight > 0) return Infinity;
+    return Math.max(this.#pace.nextAtMs(), this.#lane.opensAtMs);
   }
 
   /** Enters what a call's end tells about the lane, before its slot is free again. */
   report(report: LaneReport): void {
-    this.#tallies[report.verdict]++;
-    if (report.verdict === 'succeeded')
-      this.#lastSuccess = { key: report.key, epochMs: this.#clock.epochMs() };
-    this.#lane = laneAfter(this.#lane, report, this.#config.retryAfterMaxMs, this.#clock.monotonicMs());
+    this.#lane.report(report);
     this.#changed();
   }
 
   /** Keeps calls back without closing the lane. Never shortens what was asked before. */
   hold(forMs: number): void {
-    this.#heldUntilMs = Math.max(this.#heldUntilMs, this.#clock.monotonicMs() + forMs);
+    this.#lane.hold(forMs);
     this.#changed();
   }
 
-  /** Takes over what the lane's workflow says: a pause, a resume, a closure. Older views are passed over. */
+  /** Takes over what the lane's workflow says. Older views are passed over. */
   apply(view: LaneView): void {
-    if (this.#view !== null && view.version <= this.#view.version) return;
-    // Only a resume lifts a pause that the lane gave itself, and it starts the counters again.
-    if (view.resumed > (this.#view?.resumed ?? 0)) {
-      const { closedUntilMs, closedBecause, probing } = this.#lane;
-      this.#lane = { ...FRESH_LANE, closedUntilMs, closedBecause, probing };
-    }
-    this.#view = view;
-    this.#closeAsIn(view);
+    this.#lane.apply(view);
     this.#changed();
-  }
-
-  #closeAsIn({ closedForMs, closedBecause }: LaneView): void {
-    const closedUntilMs = this.#clock.monotonicMs() + closedForMs;
-    if (closedForMs > 0 && closedUntilMs > this.#lane.closedUntilMs)
-      this.#lane = { ...this.#lane, closedUntilMs, closedBecause, probing: true };
   }
 
   /**
@@ -218,24 +182,17 @@ export class Gate {
    * since then was confirmed: only then does the next holder know of a higher limit, should this one be lost.
    */
   changeLimit(view: LaneView): void {
-    if (view.version !== this.#view?.version) return;
-    this.#used = view;
+    this.#lane.useLimitsOf(view);
     this.#pace.changeLimit(this.limit);
     this.#changed();
   }
 
   get limit(): Limit {
-    return this.#limitOf(this.#used.requests);
-  }
-
-  #limitOf(overridden: number | null): Limit {
-    const { limit } = this.#config;
-    const requests = overridden ?? limit.requests;
-    return { ...limit, requests, burst: Math.min(limit.burst, requests) };
+    return this.#lane.limit;
   }
 
   get maxInFlight(): number {
-    return Math.min(this.#used.maxInFlight ?? this.#config.maxInFlight, this.limit.requests);
+    return this.#lane.maxInFlight;
   }
 
   /** Resolves when no call is open any more that is open now; others may be. */
@@ -264,22 +221,23 @@ export class Gate {
   }
 
   get pausedBecause(): string | null {
-    return this.#lane.pausedBecause ?? this.#view?.pausedBecause ?? null;
+    return this.#lane.pausedBecause;
   }
 
-  /** How long from now no call leaves because the upstream asked for it or looks away; 0 when open. */
   closedForMs(): number {
-    const untilMs = Math.max(this.#lane.closedUntilMs, this.#heldUntilMs);
-    return Math.max(0, untilMs - this.#clock.monotonicMs());
+    return this.#lane.closedForMs();
   }
 
-  /** how often the lane was resumed, as far as this gate knows */
   get resumed(): number {
-    return this.#view?.resumed ?? 0;
+    return this.#lane.resumed;
   }
 
   get state(): LaneState {
-    return this.#lane;
+    return this.#lane.state;
+  }
+
+  othersSucceededSince(epochMs: number, key: string): boolean {
+    return this.#lane.othersSucceededSince(epochMs, key);
   }
 
   get inFlight(): number {
@@ -293,20 +251,8 @@ export class Gate {
 
   /** All that the next holder needs. Announces the limit of the newest view, whether or not it is used already. */
   holdReport(): HoldReport {
-    const announced = this.#limitOf(this.#view?.requests ?? null);
-    return {
-      window: this.#pace.window(this.#clock.monotonicMs(), announced),
-      tallies: { ...this.#tallies },
-      closedForMs: this.closedForMs(),
-      closedBecause: this.#lane.closedBecause,
-      probing: this.#lane.probing,
-      backoffMs: this.#lane.backoffMs,
-      inFlight: this.inFlight,
-    };
-  }
-
-  othersSucceededSince(epochMs: number, key: string): boolean {
-    return this.#lastSuccess !== null && this.#lastSuccess.key !== key && this.#lastSuccess.epochMs > epochMs;
+    const window = this.#pace.window(this.#clock.monotonicMs(), this.#lane.announcedLimit);
+    return { window, ...this.#lane.account(), inFlight: this.inFlight };
   }
 
   /**

@@ -54,7 +54,13 @@ interface Setting {
   readonly changes?: LaneChanges;
 }
 
-function gateWith({ cover = UNSHARED, view = VIEW, last = { kind: 'none' }, changes = {} }: Setting = {}) {
+/** The holder before gave a lane back that had been quiet for long. */
+const QUIET: LastHold = {
+  kind: 'handedOver',
+  window: { ages: [], requests: 10, perMs: 1_000, burst: 1, timeoutMs: TIMEOUT_MS },
+};
+
+function gateWith({ cover = UNSHARED, view = VIEW, last = QUIET, changes = {} }: Setting = {}) {
   const clock = new HandClock();
   const config = laneConfig('releases', 'http://upstream', {
     limit: LIMIT,
@@ -137,7 +143,8 @@ describe('how the hold before ended', () => {
     timeoutMs: 500,
   };
   for (const [last, firstMs] of [
-    [{ kind: 'none' }, 0],
+    // A second is waited out, although nobody is known to have called.
+    [{ kind: 'none' }, 1_000],
     [{ kind: 'unknown' }, 1_000],
     [{ kind: 'handedOver', window }, 600],
     // Its newest call may have arrived just now; three more may have left at once before it, at 10/s.
@@ -146,10 +153,15 @@ describe('how the hold before ended', () => {
     it(`${last.kind}: the first call leaves after ${firstMs} ms`, async () => {
       const { gate, clock } = gateWith({ last });
       await clock.pass(Math.max(0, firstMs - 1));
-      if (firstMs > 0) assert.equal(gate.depart(), undefined);
+      assert.equal(gate.depart(), undefined);
       await clock.pass(1);
       departed(gate);
     });
+
+  it('none, with a window of an hour: the first call leaves at once', () => {
+    const { gate } = gateWith({ last: { kind: 'none' }, changes: { limit: { ...LIMIT, perMs: 3_600_000 } } });
+    departed(gate);
+  });
 
   it('unknown under an override: a full window of the overridden limit', async () => {
     const { gate, clock } = gateWith({ last: { kind: 'unknown' }, view: { ...VIEW, requests: 20 } });
