@@ -8,8 +8,10 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { type Batch, itemRecord, publish } from '../src/client.ts';
+import { type Batch, itemRecord, operateLane, publish } from '../src/client.ts';
 import type { FaultScript } from '../src/dev/upstream/faults.ts';
+import { laneWorkflowId } from '../src/domain/ids.ts';
+import { SENT, withFleet } from '../test/support/fleet.ts';
 import { historyToText } from '../test/support/history.ts';
 import { withLane } from '../test/support/scene.ts';
 import { type Stage, devServerStage } from '../test/support/stage.ts';
@@ -78,10 +80,42 @@ async function recordAll(stage: Stage): Promise<void> {
   });
 }
 
+/** A lane with a lost holder and one that gave it back, a pause, an override and a drain; and one that ended idle. */
+async function recordLanes(stage: Stage): Promise<void> {
+  await stage.startLaneDesk();
+  const act = { by: 'recorder', reason: 'to record it' };
+  await withFleet(stage, 'operated', async ({ name, standBy, signalClosed }) => {
+    const process = await standBy('a');
+    const lost = await process.holdOf(1);
+    await lost.keep(SENT);
+    await signalClosed({ epoch: 1, forMs: 1_000 });
+    lost.die();
+    const hold = await process.holdOf(2);
+    await hold.keep();
+    await operateLane.pause(stage.client, name, act);
+    await operateLane.override(stage.client, name, { ...act, requests: 5, maxInFlight: null });
+    await operateLane.resume(stage.client, name, act);
+    await operateLane.clearOverride(stage.client, name, act);
+    await operateLane.drain(stage.client, name, act);
+    await hold.giveBack(SENT);
+    await process.holdOf(3);
+    await record(stage, laneWorkflowId(name), 'lane-operated');
+  });
+  await withFleet(stage, 'idle/acme', async ({ name, standBy }) => {
+    const process = await standBy('a', { idleAfterMs: 300 });
+    const hold = await process.holdOf(1);
+    await hold.wantedBack();
+    await hold.giveBack(SENT);
+    await stage.client.workflow.getHandle(laneWorkflowId(name)).result();
+    await record(stage, laneWorkflowId(name), 'lane-idle');
+  });
+}
+
 await mkdir(FOLDER, { recursive: true });
 const stage = await devServerStage();
 try {
   await recordAll(stage);
+  await recordLanes(stage);
 } finally {
   await stage.close();
 }

@@ -102,6 +102,9 @@ describe('a wrong lanes.yaml', () => {
         'lanes.releases.partitionBy.headers.acme.Authorization: environment variable ACME is not set',
       ],
     );
+    assert.deepEqual(faults(lane(...partitioned, ['partitionBy.idleAfter', '9s']), { ACME: 'x' }), [
+      'lanes.releases.partitionBy.idleAfter: expected at least 10s, got 9s: the list of open items, which tells whether a lane is idle, may be some seconds old',
+    ]);
     assert.match(
       faults(lane(['partitionBy', { field: 'tenant' }])).join('\n'),
       /independence: expected where .* got nothing/,

@@ -1,7 +1,7 @@
 /**
  * The outside world as workflows see it. Free of Node, so that workflows can import it.
  */
-import type { KeyHolder } from '../domain/admission.ts';
+import type { DrainedLanes, KeyHolder } from '../domain/admission.ts';
 import type { CallOutcome, CallTask } from '../domain/delivery.ts';
 import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LanePolicy } from '../domain/policy.ts';
@@ -14,8 +14,8 @@ export interface DispatchActivities {
    * @throws ApplicationFailure of type `UnknownLane`, not retryable
    */
   prepareDispatch(request: { lane: string; batch: string; runId: string }): Promise<DispatchPlan>;
-  /** Opens the lanes that items are about to wait in, by their full names. */
-  openLanes(names: string[]): Promise<void>;
+  /** Opens the lanes that items are about to wait in, by their full names, and says which take nothing in any more. */
+  openLanes(names: string[]): Promise<DrainedLanes>;
   /** Who holds each key, in the order of the keys. */
   lookUpKeys(keys: string[]): Promise<KeyHolder[]>;
 }
@@ -23,8 +23,6 @@ export interface DispatchActivities {
 export interface DispatchPlan {
   policy: LanePolicy;
   earlier: BatchMemo | null;
-  /** why the lane takes nothing in any more; null when it does */
-  drainingBecause: string | null;
 }
 
 /** What a dispatchBatch workflow's memo says once it knows its lane's policy. */

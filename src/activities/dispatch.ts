@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
 import { keyHolder } from '../client/key-holder.ts';
-import { drainingBecause, openLane } from '../client/open-lane.ts';
+import { openLane } from '../client/open-lane.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { BatchMemo, DispatchActivities } from './contract.ts';
@@ -28,14 +28,16 @@ export function dispatchActivities({ client, lanes, open = openLane }: DispatchP
           `lane: expected one of ${[...lanes.keys()].join(', ')}, got "${lane}"`,
           'UnknownLane',
         );
-      return {
-        policy: config.policy,
-        earlier: await earlierRun(client, batch, runId),
-        drainingBecause: await drainingBecause(client, lane),
-      };
+      return { policy: config.policy, earlier: await earlierRun(client, batch, runId) };
     },
     openLanes: async (names) => {
-      await pMap(names, (name) => open(client, name), { concurrency: LOOKUPS_AT_ONCE });
+      const drained: Record<string, string> = {};
+      const openOne = async (name: string) => {
+        const because = await open(client, name);
+        if (because !== null) drained[name] = because;
+      };
+      await pMap(names, openOne, { concurrency: LOOKUPS_AT_ONCE });
+      return drained;
     },
     lookUpKeys: (keys) => pMap(keys, (key) => keyHolder(client, key), { concurrency: LOOKUPS_AT_ONCE }),
   };

@@ -8,11 +8,13 @@ import pMap from 'p-map';
 import { z } from 'zod';
 import {
   type Candidate,
+  type DrainedLanes,
   type KeyHolder,
   admitFollower,
   admitTaken,
   rejectDrained,
   triage,
+  whyDrained,
 } from '../domain/admission.ts';
 import {
   type Admission,
@@ -24,7 +26,7 @@ import {
 } from '../domain/batch.ts';
 import { batchWorkflowId } from '../domain/ids.ts';
 import type { ItemState } from '../domain/item.ts';
-import { LanePolicySchema } from '../domain/policy.ts';
+import { type LanePolicy, LanePolicySchema } from '../domain/policy.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { progress } from '../workflows/messages.ts';
 import { NotFoundError } from './errors.ts';
@@ -76,8 +78,13 @@ async function toldByWorkflow(
   }
 }
 
-const PlanSchema = z.object({ policy: LanePolicySchema, drainingBecause: z.string().nullable() });
-type Plan = z.infer<typeof PlanSchema>;
+const PreparedSchema = z.object({ policy: LanePolicySchema });
+const DrainedSchema = z.record(z.string(), z.string());
+
+interface Plan {
+  readonly policy: LanePolicy;
+  readonly drained: DrainedLanes;
+}
 
 /** What was published, and the policy by which it is dispatched, if it came so far. */
 async function readBatch(
@@ -87,9 +94,11 @@ async function readBatch(
   const { input, activityResults } = await readHistory(client, workflowId, runId);
   const parsed = parseBatch(input);
   if (!parsed.ok) throw new NotFoundError(`${workflowId} is not a batch: ${parsed.reason}`);
-  const prepared = activityResults.find(({ activityType }) => activityType === 'prepareDispatch');
-  const plan = PlanSchema.safeParse(prepared?.result);
-  return { batch: parsed.batch, plan: plan.data };
+  const firstResult = (asked: string) =>
+    activityResults.find(({ activityType }) => activityType === asked)?.result;
+  const policy = PreparedSchema.safeParse(firstResult('prepareDispatch')).data?.policy;
+  const drained = DrainedSchema.safeParse(firstResult('openLanes')).data ?? {};
+  return { batch: parsed.batch, plan: policy && { policy, drained } };
 }
 
 /** Judges each position as the workflow would, except that whoever was not started yet is still `pending`. */
@@ -135,11 +144,12 @@ function admitHeld(
   candidate: Candidate,
   holder: KeyHolder | undefined,
   batch: Batch,
-  { drainingBecause }: Plan,
+  { drained }: Plan,
 ): Admission {
   const taken = holder && admitTaken(candidate, holder, batch);
   if (taken !== undefined) return taken;
-  return drainingBecause === null ? pendingAt(candidate) : rejectDrained(candidate, drainingBecause);
+  const because = whyDrained(candidate, batch.lane, drained);
+  return because === undefined ? pendingAt(candidate) : rejectDrained(candidate, because);
 }
 
 function pendingAt({ position, item }: Candidate): Admission {

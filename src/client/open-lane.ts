@@ -7,14 +7,22 @@ import { type Opened, opened } from '../workflows/lane-messages.ts';
 import { ONELANE_LANE } from '../workflows/visibility.ts';
 import { describeOrUndefined } from './key-holder.ts';
 
-/** Makes sure that a lane is open, and says who opened it. A lane that is idle does not end on this news. */
-export async function openLane(client: Client, name: string, by: Opened = {}): Promise<void> {
+/**
+ * Makes sure that a lane is open, and says who opened it. A lane that is idle does not end on this news.
+ *
+ * @returns why it takes nothing in any more; null when it does
+ */
+export async function openLane(client: Client, name: string, by: Opened = {}): Promise<string | null> {
   const { lane: base, partition } = parseLaneName(name);
-  const last = lastHoldOf(client, await describeOrUndefined(client, laneWorkflowId(name)));
+  const description = await describeOrUndefined(client, laneWorkflowId(name));
+  const open = description?.status.name === 'RUNNING';
+  // Only a partition's lane may be about to end and has to hear of it; each signal makes a history longer.
+  if (open && partition === null && by.process === undefined) return drainingBecause(description);
+  const last = await lastHoldOf(client, description);
   await client.workflow.signalWithStart<typeof lane, [Opened]>('lane', {
     workflowId: laneWorkflowId(name),
     taskQueue: LANES_TASK_QUEUE,
-    args: [{ lane: base, partition, last: await last }],
+    args: [{ lane: base, partition, last }],
     signal: opened,
     signalArgs: [by],
     // Workflow tasks are on the way of a takeover: one that a dead process holds must not cost ten seconds.
@@ -23,6 +31,7 @@ export async function openLane(client: Client, name: string, by: Opened = {}): P
     typedSearchAttributes: [{ key: ONELANE_LANE, value: name }],
     staticSummary: `lane ${name}: one holder, one pace`,
   });
+  return open ? drainingBecause(description) : null;
 }
 
 /** What an earlier run of the lane left behind, for a run that has to begin anew. */
@@ -41,9 +50,8 @@ async function lastHoldOf(
 
 const DrainingSchema = z.object({ drainingBecause: z.string() });
 
-/** Why a lane takes nothing in any more; null when it does. Read from its memo, so that no worker has to answer. */
-export async function drainingBecause(client: Client, name: string): Promise<string | null> {
-  const description = await describeOrUndefined(client, laneWorkflowId(name));
-  const memo = DrainingSchema.safeParse(description?.memo);
+/** Read from its memo, so that no worker has to answer. */
+function drainingBecause({ memo: found }: WorkflowExecutionDescription): string | null {
+  const memo = DrainingSchema.safeParse(found);
   return memo.success ? memo.data.drainingBecause : null;
 }

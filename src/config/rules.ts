@@ -3,10 +3,13 @@ import { formatDuration } from '../domain/duration.ts';
 import { type Fault, type Path, fault, valueAt } from './faults.ts';
 import { LaneSchema } from './schema.ts';
 
-const { limit, retry, upstream, lease, maxInFlight } = LaneSchema.shape;
+const { limit, retry, upstream, lease, maxInFlight, partitionBy } = LaneSchema.shape;
 
 /** What a lease needs beside the call itself: its confirmation may be as old as one timeout, and a beat takes time. */
 const LEASE_MARGIN_MS = 1_000;
+
+/** An item is in Temporal's lists a moment after it started; how long a moment, depends on their store. */
+const LEAST_IDLE_MS = 10_000;
 
 /**
  * Checks what fields say about each other. Each rule runs as soon as the fields that it compares are sound,
@@ -74,16 +77,28 @@ export function shareOf(requests: number, percent: number): number {
   return Math.floor((requests * percent) / 100);
 }
 
-/** Keys are unique per namespace, so two partitions must not make the same one. */
 function partitionFaults(raw: unknown, at: Path): Fault[] {
+  const faults: Fault[] = [];
   const key = valueAt(raw, ['key']);
   const partitioned = valueAt(raw, ['partitionBy']) !== undefined;
-  return partitioned && typeof key === 'string' && !key.includes('{partition}')
-    ? [
-        fault(
-          [...at, 'key'],
-          `expected {partition} in it, since the lane has partitionBy, got ${JSON.stringify(key)}`,
-        ),
-      ]
-    : [];
+  // Keys are unique per namespace, so two partitions must not make the same one.
+  if (partitioned && typeof key === 'string' && !key.includes('{partition}'))
+    faults.push(
+      fault(
+        [...at, 'key'],
+        `expected {partition} in it, since the lane has partitionBy, got ${JSON.stringify(key)}`,
+      ),
+    );
+  const idleAfter = partitionBy
+    .unwrap()
+    .shape.idleAfter.safeParse(valueAt(raw, ['partitionBy', 'idleAfter']));
+  if (idleAfter.success && idleAfter.data < LEAST_IDLE_MS)
+    faults.push(
+      fault(
+        [...at, 'partitionBy', 'idleAfter'],
+        `expected at least ${formatDuration(LEAST_IDLE_MS)}, got ${formatDuration(idleAfter.data)}: ` +
+          `the list of open items, which tells whether a lane is idle, may be some seconds old`,
+      ),
+    );
+  return faults;
 }

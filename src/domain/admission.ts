@@ -1,6 +1,6 @@
 import { canonicalText, digest, utf8Length } from './canonical.ts';
 import { type Admission, type Batch, describeIssues } from './batch.ts';
-import { batchWorkflowId } from './ids.ts';
+import { batchWorkflowId, laneName } from './ids.ts';
 import {
   type Item,
   type ItemState,
@@ -201,6 +201,14 @@ export function admitTaken(candidate: Candidate, holder: KeyHolder, batch: Batch
       return { position, key, admission: 'duplicate', state: holder.state, batch: holder.batch };
     }
   }
+}
+
+/** Lanes that take nothing in any more, by their full names, each with the reason. */
+export type DrainedLanes = Readonly<Record<string, string>>;
+
+export function whyDrained({ item }: Candidate, lane: string, drained: DrainedLanes): string | undefined {
+  const name = laneName(lane, item.partition ?? null);
+  return Object.hasOwn(drained, name) ? drained[name] : undefined;
 }
 
 /** Answers a candidate whose key is free, but whose lane takes nothing in any more. */

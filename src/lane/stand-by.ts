@@ -69,10 +69,10 @@ export class StandBy {
       this.#standing.push(
         await Worker.create({ ...shared, taskQueue: standbyTaskQueue(lane), activities: { ...standby } }),
       );
-    await Promise.race([
-      Promise.all([this.#process, ...this.#standing].map((worker) => worker.run())),
-      this.#failed,
-    ]);
+    const running = Promise.all([this.#process, ...this.#standing].map((worker) => worker.run()));
+    // A worker that does not run yet can't be shut down.
+    if (this.#stoppedBecause !== null) await this.stop(this.#stoppedBecause);
+    await Promise.race([running, this.#failed]);
   }
 
   /** Stops claiming first, then gives back what it holds, and only then stops the rest. */

@@ -8,14 +8,16 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import type { DispatchActivities, DispatchPlan } from '../activities/contract.ts';
+import type { DispatchActivities } from '../activities/contract.ts';
 import {
   type Candidate,
+  type DrainedLanes,
   type KeyHolder,
   type Triage,
   admitFollower,
   admitTaken,
   rejectDrained,
+  whyDrained,
 } from '../domain/admission.ts';
 import type { Batch } from '../domain/batch.ts';
 import type { Delivery, ItemMemo } from '../domain/delivery.ts';
@@ -41,17 +43,18 @@ const { lookUpKeys } = proxyActivities<DispatchActivities>({
 export async function admitItems(
   batch: Batch,
   triage: Triage,
-  { policy, drainingBecause }: Pick<DispatchPlan, 'policy' | 'drainingBecause'>,
+  { policy, drained }: { policy: LanePolicy; drained: DrainedLanes },
   ledger: BatchLedger,
 ): Promise<void> {
   const holders = new Map<string, KeyHolder>();
-  let open = triage.candidates;
-  if (drainingBecause !== null) {
-    // What an earlier run of this batch has started stays accepted; nothing new is started.
-    const free = await answerTaken(open, batch, ledger, holders);
-    ledger.answer(free.map((candidate) => rejectDrained(candidate, drainingBecause)));
-    open = [];
+  const isDrained = (candidate: Candidate) => whyDrained(candidate, batch.lane, drained) !== undefined;
+  // What an earlier run of this batch has started stays accepted; nothing new is started.
+  const refused = await answerTaken(triage.candidates.filter(isDrained), batch, ledger, holders);
+  for (const candidate of refused) {
+    const because = whyDrained(candidate, batch.lane, drained);
+    if (because !== undefined) ledger.answer([rejectDrained(candidate, because)]);
   }
+  let open = triage.candidates.filter((candidate) => !isDrained(candidate));
   while (open.length > 0) {
     const taken = await startInOrder(open, batch, policy, ledger);
     open = await answerTaken(taken, batch, ledger, holders);

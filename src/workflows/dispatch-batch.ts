@@ -58,14 +58,14 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
 
   try {
     setCurrentDetails(`Asks for the policy of lane ${batch.lane}.`);
-    const { policy, drainingBecause } = await prepare(batch, content);
+    const { policy } = await prepare(batch, content);
     const sorted = triage(batch, policy);
     ledger.answer(sorted.rejected);
     const lanes = lanesOf(batch, sorted);
     // Before the first item exists, so that none ever waits in a lane that nobody opens ...
-    await openLanes(lanes);
+    const drained = await openLanes(lanes);
     setCurrentDetails(`Starts its items, in order.`);
-    await admitItems(batch, sorted, { policy, drainingBecause }, ledger);
+    await admitItems(batch, sorted, { policy, drained }, ledger);
     // ... and again, in case that starting them took so long that an idle partition's lane has ended meanwhile.
     if (policy.partitionBy !== null) await openLanes(lanes);
   } catch (error) {

@@ -4,7 +4,11 @@ import * as fc from 'fast-check';
 import { PaceWindowSchema, callsIn, groupAges } from '../../src/domain/pace-window.ts';
 import { Pace } from '../../src/domain/pace.ts';
 
-const anyAges = fc.array(fc.integer({ min: -10_000, max: 3_600_000 }), { maxLength: 500 });
+/** More than are kept one by one. */
+const anyAges = fc.array(fc.integer({ min: -10_000, max: 3_600_000 }), {
+  minLength: 65,
+  maxLength: 500,
+});
 
 /** As instants, if they were taken at 0, oldest first. */
 function grouped(ages: readonly number[]): number[] {

@@ -106,7 +106,7 @@ function skippingServer(environment: TestWorkflowEnvironment): Server {
     address: environment.address,
     // This server never gives up the queue of a worker that has left.
     maxCachedWorkflows: 0,
-    openLane: () => Promise.resolve(),
+    openLane: () => Promise.resolve(null),
     skip: (ms) => skipTime(environment, ms),
     close: () => environment.teardown(),
   };
