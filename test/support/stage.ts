@@ -6,8 +6,6 @@ import {
   NativeConnection,
   Runtime,
   Worker,
-  type WorkflowBundleWithSourceMap,
-  bundleWorkflowCode,
   makeTelemetryFilterString,
 } from '@temporalio/worker';
 import { dispatchActivities } from '../../src/activities/dispatch.ts';
@@ -19,7 +17,7 @@ import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from '../../src/domain/ids.ts';
 import type { LaneConfig } from '../../src/domain/policy.ts';
 import { LaneConsumer } from '../../src/lane/consumer.ts';
 import { Gate, UNSHARED } from '../../src/lane/gate.ts';
-import { workflowsFolder } from '../../src/workflow-bundle.ts';
+import { bundleWorkflows } from './bundle.ts';
 import { MovableClock } from './clock.ts';
 import { GIVE_UP_AFTER_MS } from './wait.ts';
 
@@ -64,14 +62,6 @@ interface Server {
   readonly openLane: typeof openLane;
   skip(ms: number): Promise<void>;
   close(): Promise<void>;
-}
-
-let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-
-/** Once per process, since it takes seconds. */
-export function bundleWorkflows(): Promise<WorkflowBundleWithSourceMap> {
-  bundle ??= bundleWorkflowCode({ workflowsPath: workflowsFolder(), logger: new DefaultLogger('WARN') });
-  return bundle;
 }
 
 /** On the server that skips time. It keeps no list of workflows. */

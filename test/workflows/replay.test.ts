@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { Worker } from '@temporalio/worker';
 import { historyFromText } from '../support/history.ts';
-import { bundleWorkflows } from '../support/stage.ts';
+import { bundleWorkflows } from '../support/bundle.ts';
 
 const FOLDER = new URL('../histories/', import.meta.url);
 
