@@ -1,5 +1,3 @@
-import type { DeliveryPolicy } from './policy.ts';
-
 /** What an attempt's end means, for its item and for its lane. */
 export const VERDICTS = [
   'succeeded',
@@ -20,6 +18,14 @@ export type CallEnd =
   /** the request left, and no answer came; `code` e.g. TIMEOUT, ECONNRESET, WORKER_LOST */
   | { kind: 'unanswered'; code: string };
 
+/** What of an item's policy decides about verdicts. */
+export interface VerdictPolicy {
+  /** null: the upstream takes no idempotency keys */
+  readonly idempotency: object | null;
+  /** statuses that this upstream means differently */
+  readonly verdicts: { readonly [status: string]: Verdict };
+}
+
 /** The headers of an answer that mean something to us, as they came. */
 export interface AnswerHeaders {
   readonly retryAfter?: string;
@@ -35,11 +41,7 @@ export interface AnswerHeaders {
  * @param retryAfterUsable whether the answer says usably when to come again: 503 and 403 are the upstream's
  *   throttling only then
  */
-export function verdictOf(
-  end: CallEnd,
-  policy: Pick<DeliveryPolicy, 'idempotency' | 'verdicts'>,
-  retryAfterUsable: boolean,
-): Verdict {
+export function verdictOf(end: CallEnd, policy: VerdictPolicy, retryAfterUsable: boolean): Verdict {
   switch (end.kind) {
     case 'unconnected':
       return 'unavailable';
@@ -55,11 +57,7 @@ export function verdictOf(
   }
 }
 
-function verdictOfStatus(
-  status: number,
-  policy: Pick<DeliveryPolicy, 'idempotency'>,
-  retryAfterUsable: boolean,
-): Verdict {
+function verdictOfStatus(status: number, policy: VerdictPolicy, retryAfterUsable: boolean): Verdict {
   if (status >= 200 && status < 300) return 'succeeded';
   switch (status) {
     case 429:

@@ -3,6 +3,7 @@ import type { LaneReport, LaneState } from '../domain/lane-state.ts';
 import { type OpenCall, Pace } from '../domain/pace.ts';
 import type { LaneConfig, Limit } from '../domain/policy.ts';
 import type { Clock } from './clock.ts';
+import type { Cover } from './cover.ts';
 import { HeldLane } from './held-lane.ts';
 
 /** A closure up to this long is waited out in the slot; a longer one shows as backlog instead. */
@@ -28,17 +29,6 @@ export interface Departure {
   /** the call ended, one way or another; without `answered` it may still be on its way */
   ended(): number;
 }
-
-/** What a gate asks of the lease under which its lane is held. */
-export interface Cover {
-  /** whether a call that leaves now and takes `forMs` ends before anybody else could hold the lane */
-  covers(forMs: number): boolean;
-  /** asks the server to confirm the lease now; resolves whether or not it did */
-  confirm(): Promise<void>;
-}
-
-/** For a process that is known to be the only one: a test, or a user's own. */
-export const UNSHARED: Cover = { covers: () => true, confirm: () => Promise.resolve() };
 
 export interface GateParts {
   readonly config: LaneConfig;

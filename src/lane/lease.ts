@@ -1,6 +1,6 @@
 import { ActivityCancelledError, ActivityNotFoundError } from '@temporalio/client';
 import type { Clock } from './clock.ts';
-import type { Cover } from './gate.ts';
+import type { Cover } from './cover.ts';
 
 /** What clock rates, rounding and the way from a check to the first byte may cost, beside 1 % of the lease. */
 const MARGIN_MS = 100;

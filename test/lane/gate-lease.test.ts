@@ -3,7 +3,8 @@ import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { LaneView, LastHold } from '../../src/domain/lane-record.ts';
 import type { LaneReport } from '../../src/domain/lane-state.ts';
-import { type Cover, type Departure, Gate, GivenBack, UNSHARED } from '../../src/lane/gate.ts';
+import { type Cover, UNSHARED } from '../../src/lane/cover.ts';
+import { type Departure, Gate, GivenBack } from '../../src/lane/gate.ts';
 import { HandClock } from '../support/hand-clock.ts';
 import { type LaneChanges, laneConfig } from '../support/lane.ts';
 

@@ -4,7 +4,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { LaneReport } from '../../src/domain/lane-state.ts';
 import type { CallEnd } from '../../src/domain/verdict.ts';
 import type { Clock } from '../../src/lane/clock.ts';
-import { type Departure, Gate, GivenBack, UNSHARED } from '../../src/lane/gate.ts';
+import { UNSHARED } from '../../src/lane/cover.ts';
+import { type Departure, Gate, GivenBack } from '../../src/lane/gate.ts';
 import { type LaneChanges, laneConfig } from '../support/lane.ts';
 
 /** Stands still until the test moves it. */
