@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
 import { keyHolder } from '../client/key-holder.ts';
+import { quoted } from '../client/lists.ts';
 import { openLane } from '../client/open-lane.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
@@ -47,7 +48,7 @@ const BatchMemoSchema: z.ZodType<BatchMemo> = z.object({ content: z.string(), ke
 
 /** The memo of the newest earlier run of a batch that came as far as to know its policy. */
 async function earlierRun(client: Client, batch: string, runId: string): Promise<BatchMemo | null> {
-  const query = `WorkflowId = '${batch.replaceAll("'", "\\'")}'`;
+  const query = `WorkflowId = ${quoted(batch)}`;
   try {
     for await (const execution of client.workflow.list({ query })) {
       const memo = BatchMemoSchema.safeParse(execution.memo);

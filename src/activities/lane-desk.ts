@@ -1,13 +1,8 @@
 import type { Client } from '@temporalio/client';
+import { countOpenItems } from '../client/lists.ts';
 import type { LaneDeskActivities } from './contract.ts';
 
 /** What lane workflows ask of the outside world. */
 export function laneDeskActivities(client: Client): LaneDeskActivities {
-  return {
-    async laneIsIdle(name) {
-      const open = `OnelaneLane = '${name.replaceAll("'", "\\'")}' AND WorkflowType = 'deliverItem' AND ExecutionStatus = 'Running'`;
-      const { count } = await client.workflow.count(`${open} AND OnelaneState NOT IN ('dead', 'uncertain')`);
-      return count === 0;
-    },
-  };
+  return { laneIsIdle: async (name) => (await countOpenItems(client, name, 'unparked')) === 0 };
 }

@@ -7,6 +7,7 @@ import { grpcCodeOf } from '../grpc.ts';
 import { lane as laneQuery } from '../workflows/lane-messages.ts';
 import { NotFoundError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
+import { countOpenItems } from './lists.ts';
 import { decodePayloads } from './payloads.ts';
 import { pendingActivityOf } from './pending-activity.ts';
 
@@ -58,8 +59,8 @@ export async function laneStatus(client: Client, name: string): Promise<LaneStat
     recordOf(client, name),
     reportOf(client, description),
     backlogOf(client, name),
-    countItems(client, name, `OnelaneState NOT IN ('dead', 'uncertain')`),
-    countItems(client, name, `OnelaneState IN ('dead', 'uncertain')`),
+    countOpenItems(client, name, 'unparked'),
+    countOpenItems(client, name, 'parked'),
   ]);
   const state = stateOf(record);
   const limit = report && { requests: report.window.requests, perMs: report.window.perMs };
@@ -130,9 +131,4 @@ async function backlogOf(client: Client, name: string): Promise<{ queued: number
   const age = stats?.approximateBacklogAge;
   const oldestMs = Number(age?.seconds ?? 0) * 1000 + Math.floor((age?.nanos ?? 0) / 1e6);
   return { queued, oldestMs: queued === 0 ? null : oldestMs };
-}
-
-async function countItems(client: Client, name: string, state: string): Promise<number> {
-  const items = `OnelaneLane = '${name.replaceAll("'", "\\'")}' AND WorkflowType = 'deliverItem'`;
-  return (await client.workflow.count(`${items} AND ExecutionStatus = 'Running' AND ${state}`)).count;
 }

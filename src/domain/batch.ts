@@ -71,8 +71,6 @@ export type Admission =
   | { position: number; key: string | null; admission: 'rejected'; reason: string }
   | { position: number; key: string | null; admission: 'pending' };
 
-export type AdmissionKind = Admission['admission'];
-
 /** A batch at a moment: every position's admission, and where each accepted item stands. */
 export interface BatchProgress {
   batchId: string;
