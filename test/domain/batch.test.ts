@@ -41,6 +41,7 @@ describe('a batch as a whole', () => {
     ['no lane', { lane: undefined }, 'lane: Invalid input: expected string, received undefined'],
     ['items that are no list', { items: {} }, 'items: Invalid input: expected array, received object'],
     ['a page before the first', { page: -1 }, 'page: Too small: expected number to be >=0'],
+    ['no pages', { pages: 0 }, 'pages: Too small: expected number to be >=1'],
     ['a field that nobody knows', { itmes: [] }, 'batch: Unrecognized key: "itmes"'],
   ] as const)
     it(`with ${name} is refused, by the field`, () => {
@@ -73,7 +74,9 @@ describe('the content of a batch', () => {
 
   it('is lane, page and items, whatever the order of names, and not who published them', () => {
     assert.equal(contentHash({ ...BATCH, items: [{ payload: 1, key: 'a' }] }), same);
-    assert.equal(contentHash({ ...BATCH, page: 0 }), same);
+    const counted = { ...BATCH, page: 0, pages: 3 };
+    assert.equal(contentHash(counted), same);
+    assert.equal(refusal(counted), 'none');
     for (const other of [
       { lane: 'other' },
       { page: 1 },
