@@ -24,6 +24,8 @@ export const BatchSchema = z.strictObject({
   page: z.int().min(0).optional(),
   /** how many pages the batch has, as far as its publisher knew then; at the latest, the last page says so */
   pages: z.int().min(1).optional(),
+  /** how many items all pages hold, told with `pages`: so the items of a page that never arrived can be counted */
+  total: z.int().min(1).optional(),
   lane: name,
   publisher: z.string().min(1).max(255).optional(),
   items: z
@@ -53,7 +55,8 @@ export function describeIssues(error: z.ZodError, whole: string): string {
 
 /**
  * What makes two publishes the same batch: lane, page and items, whatever the order of names in them.
- * Who publishes it doesn't, nor does whether the number of pages was known already. Works for batches that hold invalid items, too.
+ * Who publishes it doesn't, nor does whether the number of pages and items was known already. Works for batches
+ * that hold invalid items, too.
  */
 export function contentHash(batch: Pick<Batch, 'lane' | 'page' | 'items'>): string {
   return digest([batch.lane, batch.page ?? 0, bounded(batch.items)]);

@@ -74,7 +74,7 @@ describe('the content of a batch', () => {
 
   it('is lane, page and items, whatever the order of names, and not who published them', () => {
     assert.equal(contentHash({ ...BATCH, items: [{ payload: 1, key: 'a' }] }), same);
-    const counted = { ...BATCH, page: 0, pages: 3 };
+    const counted = { ...BATCH, page: 0, pages: 3, total: 1_200 };
     assert.equal(contentHash(counted), same);
     assert.equal(refusal(counted), 'none');
     for (const other of [
