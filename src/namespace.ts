@@ -1,7 +1,8 @@
 import type { ConnectionLike } from '@temporalio/client';
 import { formatDuration } from './domain/duration.ts';
+import { SEARCH_ATTRIBUTES, type SearchAttribute } from './domain/ids.ts';
 import type { LaneConfig } from './domain/policy.ts';
-import { SEARCH_ATTRIBUTE_TYPE, missingSearchAttributes } from './search-attributes.ts';
+import { missingSearchAttributes } from './search-attributes.ts';
 
 /** The namespace lacks what onelane can't work without. The message has the command that mends it. */
 export class NamespaceNotReadyError extends Error {
@@ -31,8 +32,8 @@ export async function namespaceWarnings(
 }
 
 /** The error for a namespace without (some of) our search attributes, with the command that registers them. */
-export function notReady(namespace: string, missing: readonly string[]): NamespaceNotReadyError {
-  const flags = missing.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTE_TYPE}`).join(' ');
+export function notReady(namespace: string, missing: readonly SearchAttribute[]): NamespaceNotReadyError {
+  const flags = missing.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTES[name]}`).join(' ');
   return new NamespaceNotReadyError(
     `namespace ${namespace}: expected the search attributes ${missing.join(', ')}. Register them with\n` +
       `  temporal operator search-attribute create --namespace ${namespace} ${flags}`,

@@ -8,7 +8,12 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { type Admission, type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
-import { DISPATCH_TASK_QUEUE, SEARCH_ATTRIBUTES, batchWorkflowId } from '../domain/ids.ts';
+import {
+  DISPATCH_TASK_QUEUE,
+  SEARCH_ATTRIBUTE_NAMES,
+  type SearchAttribute,
+  batchWorkflowId,
+} from '../domain/ids.ts';
 import { jsonFault } from '../domain/json.ts';
 import { notReady } from '../namespace.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
@@ -139,10 +144,10 @@ async function updateIdFor(client: Client, workflowId: string, content: string):
 }
 
 /** The server names one unregistered search attribute at a time; whoever lacks one lacks all. */
-function missingAttributeIn(error: unknown): readonly string[] | undefined {
+function missingAttributeIn(error: unknown): readonly SearchAttribute[] | undefined {
   if (!(error instanceof Error)) return undefined;
-  return SEARCH_ATTRIBUTES.some((name) => error.message.includes(`search attribute ${name}`))
-    ? SEARCH_ATTRIBUTES
+  return SEARCH_ATTRIBUTE_NAMES.some((name) => error.message.includes(`search attribute ${name}`))
+    ? SEARCH_ATTRIBUTE_NAMES
     : undefined;
 }
 

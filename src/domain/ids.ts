@@ -68,5 +68,15 @@ export function reservedPrefixOf(key: string): string | undefined {
   return RESERVED_KEY_PREFIXES.find((prefix) => key.startsWith(prefix));
 }
 
-/** Names of the search attributes, all of type Keyword. */
-export const SEARCH_ATTRIBUTES = ['OnelaneLane', 'OnelaneBatch', 'OnelaneState'] as const;
+/** Names of the search attributes, each with its type as the Temporal CLI writes it. */
+export const SEARCH_ATTRIBUTES = {
+  OnelaneLane: 'Keyword',
+  OnelaneBatch: 'Keyword',
+  OnelaneState: 'Keyword',
+  OnelaneParkedAt: 'Datetime',
+} as const;
+export type SearchAttribute = keyof typeof SEARCH_ATTRIBUTES;
+
+export const SEARCH_ATTRIBUTE_NAMES = Object.keys(SEARCH_ATTRIBUTES).filter((name): name is SearchAttribute =>
+  Object.hasOwn(SEARCH_ATTRIBUTES, name),
+);

@@ -17,7 +17,7 @@ import type { CallOutcome, CallTask, Delivery, ItemEnd } from '../domain/deliver
 import { laneName, laneTaskQueue } from '../domain/ids.ts';
 import type { ItemState, ParkedState } from '../domain/item.ts';
 import * as messages from './messages.ts';
-import { ONELANE_STATE } from './visibility.ts';
+import { ONELANE_PARKED_AT, ONELANE_STATE } from './visibility.ts';
 
 /** One item, from its admission to its end. Its workflow ID is the item's key. */
 export async function deliverItem(delivery: Delivery): Promise<ItemEnd> {
@@ -103,7 +103,10 @@ async function callUpstream(delivery: Delivery, deadlineMs: number | null): Prom
 /** Keeps the key, tells the batch, and waits for an operator. Only cancelling or terminating ends it as yet. */
 async function park(delivery: Delivery, state: ParkedState, reason: string): Promise<never> {
   setCurrentDetails(`Parked as ${state}: ${reason}`);
-  upsertSearchAttributes([{ key: ONELANE_STATE, value: state }]);
+  upsertSearchAttributes([
+    { key: ONELANE_STATE, value: state },
+    { key: ONELANE_PARKED_AT, value: new Date() },
+  ]);
   await tellBatch(delivery, state);
   await condition(() => false);
   throw new Error('a parked item was released by nobody');

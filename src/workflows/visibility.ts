@@ -5,3 +5,5 @@ export const ONELANE_LANE = defineSearchAttributeKey('OnelaneLane', SearchAttrib
 export const ONELANE_BATCH = defineSearchAttributeKey('OnelaneBatch', SearchAttributeType.KEYWORD);
 /** Set at the start, and changed only when an item parks or leaves the park: each change costs an event. */
 export const ONELANE_STATE = defineSearchAttributeKey('OnelaneState', SearchAttributeType.KEYWORD);
+/** Since when it is parked, by the server's clock. Changed together with the state; null once it has left the park. */
+export const ONELANE_PARKED_AT = defineSearchAttributeKey('OnelaneParkedAt', SearchAttributeType.DATETIME);

@@ -18,7 +18,6 @@ import { findTemporalCli } from '../../src/dev/temporal/find.ts';
 import { run } from '../../src/dev/temporal/run.ts';
 import { spawnSupervised } from '../../src/dev/temporal/supervisor.ts';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/ids.ts';
-import { SEARCH_ATTRIBUTE_TYPE } from '../../src/search-attributes.ts';
 import { until } from '../support/wait.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -58,7 +57,7 @@ describe('docker-compose.yml', () => {
       assert.ok(temporal.command.includes(`--dynamic-config-value=${flag}`), flag);
     assert.deepEqual(
       temporal.command.filter((part) => part.startsWith('--search-attribute')),
-      SEARCH_ATTRIBUTES.map((name) => `--search-attribute=${name}=${SEARCH_ATTRIBUTE_TYPE}`),
+      Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--search-attribute=${name}=${type}`),
     );
     assert.ok(retention.command.includes(`--retention=${RETENTION_MS / 86_400_000}d`));
   });

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import { TypedSearchAttributes } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { answers } from '../../src/dev/temporal/dev-file.ts';
 import {
@@ -17,7 +17,13 @@ import {
   startDevServer,
 } from '../../src/dev/temporal/dev-server.ts';
 import { startTimeSkipping } from '../../src/dev/temporal/time-skipping.ts';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/ids.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from '../../src/domain/ids.ts';
+import {
+  ONELANE_BATCH,
+  ONELANE_LANE,
+  ONELANE_PARKED_AT,
+  ONELANE_STATE,
+} from '../../src/workflows/visibility.ts';
 import { ensureSearchAttributes, missingSearchAttributes } from '../../src/search-attributes.ts';
 import { until } from '../support/wait.ts';
 
@@ -72,7 +78,7 @@ describe('a dev server without options', () => {
     });
     await until('the new namespace is known', () =>
       missingSearchAttributes(connection, namespace).then(
-        (missing) => missing.length === SEARCH_ATTRIBUTES.length,
+        (missing) => missing.length === SEARCH_ATTRIBUTE_NAMES.length,
         () => false,
       ),
     );
@@ -143,9 +149,12 @@ it('the time-skipping server takes workflows with our search attributes', async 
   const environment = await startTimeSkipping();
   try {
     const client = new Client({ connection: environment.connection });
-    const typedSearchAttributes = new TypedSearchAttributes(
-      SEARCH_ATTRIBUTES.map((name) => ({ key: defineSearchAttributeKey(name, 'KEYWORD'), value: 'any' })),
-    );
+    const typedSearchAttributes = new TypedSearchAttributes([
+      { key: ONELANE_LANE, value: 'any' },
+      { key: ONELANE_BATCH, value: 'any' },
+      { key: ONELANE_STATE, value: 'dead' },
+      { key: ONELANE_PARKED_AT, value: new Date() },
+    ]);
     const handle = await client.workflow.start('any', {
       workflowId: 'one',
       taskQueue: 'any',

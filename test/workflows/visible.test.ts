@@ -3,7 +3,12 @@ import { after, before, test } from 'node:test';
 import type { WorkflowExecutionDescription } from '@temporalio/client';
 import { itemRecord, publish } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { ONELANE_BATCH, ONELANE_LANE, ONELANE_STATE } from '../../src/workflows/visibility.ts';
+import {
+  ONELANE_BATCH,
+  ONELANE_LANE,
+  ONELANE_PARKED_AT,
+  ONELANE_STATE,
+} from '../../src/workflows/visibility.ts';
 import { historyText } from '../support/history.ts';
 import { untilQueued } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
@@ -44,6 +49,8 @@ test('the Temporal UI shows whose item it is, where it stands and what it waits 
     await until('b is parked', async () => (await itemRecord(stage.client, 'shown:b')).state === 'dead');
     const parked = await stage.client.workflow.getHandle('shown:b').describe();
     assert.deepEqual(shownAs(parked), ['shown', 'shown', 'dead']);
+    const parkedAt = parked.typedSearchAttributes.get(ONELANE_PARKED_AT);
+    assert.ok(parkedAt && parkedAt >= parked.startTime, String(parkedAt));
     assert.equal(await detailsOf('shown:b'), 'Parked as dead: 422 refused');
 
     await until(
