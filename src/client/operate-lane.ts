@@ -8,6 +8,7 @@ import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import { laneWorkflowId } from '../domain/ids.ts';
 import type { LaneRecord } from '../domain/lane-record.ts';
 import * as messages from '../workflows/lane-messages.ts';
+import type { Named } from '../workflows/named.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { LaneRefusedError, NotFoundError, UnansweredError } from './errors.ts';
 
@@ -23,14 +24,14 @@ const ANSWERED_WITHIN_MS = 30_000;
  * @throws LaneRefusedError the lane does not do that; the message says which field and why
  */
 export const operateLane = {
-  pause: (client: Client, name: string, act: messages.Named) => update(client, name, messages.pause, act),
+  pause: (client: Client, name: string, act: Named) => update(client, name, messages.pause, act),
   /** Starts its counters again, too. */
-  resume: (client: Client, name: string, act: messages.Named) => update(client, name, messages.resume, act),
+  resume: (client: Client, name: string, act: Named) => update(client, name, messages.resume, act),
   override: (client: Client, name: string, asked: messages.OverrideAsked) =>
     update(client, name, messages.override, asked),
-  clearOverride: (client: Client, name: string, act: messages.Named) =>
+  clearOverride: (client: Client, name: string, act: Named) =>
     update(client, name, messages.clearOverride, act),
-  drain: (client: Client, name: string, act: messages.Named) => update(client, name, messages.drain, act),
+  drain: (client: Client, name: string, act: Named) => update(client, name, messages.drain, act),
 };
 
 async function update<Asked>(

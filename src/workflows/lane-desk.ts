@@ -10,6 +10,7 @@ import type { ProcessActivities } from '../activities/contract.ts';
 import { laneName, processTaskQueue } from '../domain/ids.ts';
 import { type LaneRecord, close, noteFingerprint, noteOverride, viewOf } from '../domain/lane-record.ts';
 import * as messages from './lane-messages.ts';
+import { type Named, checkNamed } from './named.ts';
 
 /** Takes in what operators, holders and publishers say to a lane, and passes on to its holder what it must know. */
 export class LaneDesk {
@@ -109,7 +110,7 @@ export class LaneDesk {
     await this.#told();
   }
 
-  #pause({ by, reason }: messages.Named): void {
+  #pause({ by, reason }: Named): void {
     if (this.#record.paused !== null) return;
     this.#record.paused = { by, reason, atMs: Date.now() };
     this.#record.version++;
@@ -170,9 +171,8 @@ export class LaneDesk {
   }
 }
 
-function named({ by, reason }: messages.Named): void {
-  if (typeof by !== 'string' || by.trim() === '') throw invalid('by: expected who does this, got nothing');
-  if (typeof reason !== 'string' || reason.trim() === '') throw invalid('reason: expected why, got nothing');
+function named(act: Named): void {
+  checkNamed(act, 'LaneRefused');
 }
 
 function check(name: string, value: number | null, most: number): void {

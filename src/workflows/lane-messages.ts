@@ -1,11 +1,6 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { LaneRecord } from '../domain/lane-record.ts';
-
-/** Who does something to a lane, and why. Both are kept. */
-export interface Named {
-  readonly by: string;
-  readonly reason: string;
-}
+import type { Named } from './named.ts';
 
 /** null leaves it as the configuration has it. */
 export interface OverrideAsked extends Named {
