@@ -25,13 +25,15 @@ const answerSchema = z.object({
     sameBytes: checkSchema,
   }),
 });
-type LaneAudit = z.infer<typeof answerSchema>['report']['lanes'][number];
+type Audit = z.infer<typeof answerSchema>;
+type LaneAudit = Audit['report']['lanes'][number];
 
 /** What `onelane audit` says of the send logs of all replicas that there ever were; it must agree with the door. */
 export async function checkAudit(findings: Findings, fleet: Fleet): Promise<void> {
-  const { doctored, report } = answerSchema.parse(JSON.parse(await runAudit(fleet.sendLogs)));
-  const checks = report.lanes.flatMap((lane) => Object.values(lane.checks)).concat(report.sameBytes);
-  const says = checks.flatMap(({ violations }) => violations.map((violation) => violation.says));
+  const audit = await auditOf(fleet.sendLogs);
+  const { doctored, report } = audit;
+  const checks = checksOf(audit);
+  const says = violationsIn(audit);
   findings.check('audit.doctored', doctored.length, { exactly: 0 });
   findings.check(
     'audit.violations',
@@ -58,10 +60,24 @@ export async function checkAudit(findings: Findings, fleet: Fleet): Promise<void
 export async function loggedShare(
   fleet: Fleet,
 ): Promise<Pick<LaneAudit, 'shareOfReachable' | 'meanLatencyMs'>> {
-  const { report } = answerSchema.parse(JSON.parse(await runAudit(fleet.sendLogs)));
+  const { report } = await auditOf(fleet.sendLogs);
   const [lane] = report.lanes;
   if (lane === undefined) throw new Error('expected one lane in the send logs, got none');
   return lane;
+}
+
+/** What `onelane audit` says of these send logs. */
+export async function auditOf(sendLogs: readonly string[]): Promise<Audit> {
+  return answerSchema.parse(JSON.parse(await runAudit(sendLogs)));
+}
+
+/** Each in a sentence, as far as the audit tells them one by one. */
+export function violationsIn(audit: Audit): string[] {
+  return checksOf(audit).flatMap(({ violations }) => violations.map(({ says }) => says));
+}
+
+function checksOf({ report }: Audit) {
+  return report.lanes.flatMap((lane) => Object.values(lane.checks)).concat(report.sameBytes);
 }
 
 function runAudit(files: readonly string[]): Promise<string> {

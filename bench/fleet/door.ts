@@ -5,6 +5,9 @@ import type { Quota } from '../../src/dev/upstream/window.ts';
 const arrivalsSchema = z.array(arrivalRecord.extend({ overQuota: z.boolean() }));
 export type Arrival = z.output<typeof arrivalsSchema>[number];
 
+const effectsSchema = z.array(z.object({ id: z.string(), key: z.string() }));
+export type Effect = z.output<typeof effectsSchema>[number];
+
 const statsSchema = z.object({
   arrivals: z.number(),
   effects: z.number(),
@@ -29,6 +32,11 @@ export class Door {
   /** Every call that ever arrived, in order. */
   async arrivals(): Promise<Arrival[]> {
     return arrivalsSchema.parse(await this.#read('/arrivals'));
+  }
+
+  /** Everything that was done, each with the upstream's ID of it and the key that it was done for. */
+  async effects(): Promise<Effect[]> {
+    return effectsSchema.parse(await this.#read('/effects'));
   }
 
   async stats(): Promise<DoorStats> {

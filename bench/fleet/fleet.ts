@@ -4,14 +4,15 @@ import { Client, Connection } from '@temporalio/client';
 import { type DevServer, startDevServer } from '../../src/dev/temporal/dev-server.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
 import type { Quota } from '../../src/dev/upstream/window.ts';
-import { WORKER_ROLES, type WorkerRole } from '../../src/worker-roles.ts';
+import type { WorkerRole } from '../../src/worker-roles.ts';
 import { formatDuration } from '../../src/domain/duration.ts';
 import { Door } from './door.ts';
 import { laneHistory } from './history.ts';
 import { type Hold, currentHold } from './holds.ts';
 import { type Terms, LANE, SHORT, lanesYaml } from './lanes-file.ts';
 import { Program } from './program.ts';
-import { Replica } from './replica.ts';
+import type { Replica } from './replica.ts';
+import { Replicas } from './replicas.ts';
 import { eventually } from './until.ts';
 
 /** The sample upstream's, unless a case says otherwise. */
@@ -43,14 +44,16 @@ export class Fleet {
   readonly client: Client;
   readonly door: Door;
   readonly terms: Terms;
-  readonly #options: FleetOptions;
-  readonly #server: DevServer;
-  readonly #replicas = new Set<Replica>();
-  #started = 0;
+  readonly #replicas: Replicas;
 
   private constructor(options: FleetOptions, server: DevServer, door: Door, client: Client) {
-    this.#options = options;
-    this.#server = server;
+    const { folder, linked = false } = options;
+    this.#replicas = new Replicas({
+      folder,
+      lanesFile: join(folder, 'lanes.yaml'),
+      temporalAddress: server.address,
+      linked,
+    });
     this.client = client;
     this.door = door;
     this.terms = options.terms ?? SHORT;
@@ -68,7 +71,7 @@ export class Fleet {
       const connection = await Connection.connect({ address: server.address });
       stops.push(() => connection.close());
       const fleet = new Fleet(options, server, door, new Client({ connection }));
-      stops.push(() => fleet.#destroyReplicas());
+      stops.push(() => fleet.#replicas.destroy());
       // Before the server takes it along: with --keep, it tells where a takeover's time went.
       stops.push(async () =>
         writeFile(join(options.folder, 'lane-history.txt'), await laneHistory(fleet.client, LANE)),
@@ -81,42 +84,28 @@ export class Fleet {
   }
 
   get replicas(): Replica[] {
-    return [...this.#replicas].filter((replica) => replica.isAlive);
+    return this.#replicas.alive;
   }
 
   /** Of all replicas, also of those that are gone. */
   get sendLogs(): string[] {
-    return [...this.#replicas].flatMap(({ sendLog }) => sendLog ?? []);
+    return this.#replicas.sendLogs;
   }
 
-  async startReplica(roles: readonly WorkerRole[] = WORKER_ROLES): Promise<Replica> {
-    const { folder, linked = false } = this.#options;
-    const replica = await Replica.start({
-      name: `replica-${++this.#started}`,
-      folder,
-      lanesFile: join(folder, 'lanes.yaml'),
-      temporalAddress: this.#server.address,
-      linked,
-      roles,
-    });
-    this.#replicas.add(replica);
-    return replica;
+  startReplica(roles?: readonly WorkerRole[]): Promise<Replica> {
+    return this.#replicas.start(roles);
   }
 
   /** Who holds the lane now; undefined between two holders. */
   async holding(): Promise<Holding | undefined> {
     const hold = await currentHold(this.client, LANE);
-    const replica = [...this.#replicas].find(({ pid }) => pid === hold?.pid);
+    const replica = this.#replicas.withPid(hold?.pid);
     return hold && replica && { ...hold, replica };
   }
 
   /** Who holds the lane, once somebody does. */
   held(): Promise<Holding> {
     return eventually('a holder of the lane', HELD_WITHIN_MS, () => this.holding());
-  }
-
-  async #destroyReplicas(): Promise<void> {
-    await Promise.all([...this.#replicas].map((replica) => replica.destroy()));
   }
 }
 

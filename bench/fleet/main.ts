@@ -9,6 +9,7 @@ import { findTemporalCli } from '../../src/dev/temporal/find.ts';
 import type { FleetCase } from './case.ts';
 import { CASES } from './cases/index.ts';
 import { Findings } from './findings.ts';
+import { forgetOtherTemporals } from './environment.ts';
 import { type CaseReport, describeReport } from './report.ts';
 
 /** Cases that wait for leases most of the time. More of them at once would wait for the processor instead. */
@@ -71,11 +72,6 @@ function chosen(only: string | undefined): readonly FleetCase[] {
     if (matching.length > 0) return matching;
     throw new Error(`--only: expected some of ${CASES.map((one) => one.name).join(', ')}, got "${name}"`);
   });
-}
-
-/** Whoever runs the bench may have settings for a Temporal of their own, which must not leak into its workers. */
-function forgetOtherTemporals(): void {
-  for (const name of Object.keys(process.env)) if (name.startsWith('TEMPORAL_')) delete process.env[name];
 }
 
 async function runCase({ name, run: measure }: FleetCase, folder: string): Promise<CaseReport> {

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import getPort from 'get-port';
 import { startDevServer } from '../../src/dev/temporal/dev-server.ts';
-import { KillableTemporal } from './support/killable-temporal.ts';
 import { Proxy } from './support/proxy.ts';
 import { assertAllSucceeded, items, keysOf, type Scene, withScene } from './support/scene.ts';
-import { useTemporal } from './support/temporal.ts';
+import { connectTo, useTemporal } from './support/temporal.ts';
 import { until } from './support/until.ts';
 import { assertOneEffectEach } from './support/upstream.ts';
 
@@ -44,24 +47,35 @@ suite('a worker cut off from Temporal for 20 s in the middle of a batch loses an
 
 suite('Temporal killed with SIGKILL', () => {
   test('in the middle of a batch: started again on its file, it completes the batch', async () => {
-    const temporal = await KillableTemporal.start();
+    const folder = await mkdtemp(join(tmpdir(), 'onelane-system-temporal-'));
+    const place = {
+      dbFile: join(folder, 'temporal.db'),
+      port: await getPort({ host: '127.0.0.1', reserve: true }),
+    };
+    const first = await startDevServer(place);
+    const client = await connectTo(first.address);
     try {
-      await withScene({ temporal, lanes: LANES, upstream: UPSTREAM }, async (scene) => {
-        const batch = items('server killed', 60);
-        await scene.worker();
-        await scene.publish('batch', batch);
-        await effectsReach(20, scene);
-        await temporal.kill();
-        const again = await startDevServer(temporal.place);
-        try {
-          assertAllSucceeded(await scene.settled('batch'), 60);
-          await assertQuotaAndEffects(scene, keysOf(batch));
-        } finally {
-          await again.stop();
-        }
-      });
+      await withScene(
+        { temporal: { address: first.address, client }, lanes: LANES, upstream: UPSTREAM },
+        async (scene) => {
+          const batch = items('server killed', 60);
+          await scene.worker();
+          await scene.publish('batch', batch);
+          await effectsReach(20, scene);
+          await first.kill();
+          const again = await startDevServer(place);
+          try {
+            assertAllSucceeded(await scene.settled('batch'), 60);
+            await assertQuotaAndEffects(scene, keysOf(batch));
+          } finally {
+            await again.stop();
+          }
+        },
+      );
     } finally {
-      await temporal.end();
+      await client.connection.close();
+      await first.stop();
+      await rm(folder, { recursive: true });
     }
   });
 });

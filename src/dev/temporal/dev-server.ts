@@ -44,6 +44,8 @@ export interface DevServer {
   lastLines(count: number): string;
   /** Ends it; resolves when all its processes are gone. May be called again. */
   stop(): Promise<void>;
+  /** Ends it as a crash would, with SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
 }
 
 /** The server died, or was not ready in time. The message has its own last lines. */
@@ -111,6 +113,7 @@ async function startOnce(binary: FoundBinary, options: DevServerOptions): Promis
     ended: server.ended,
     lastLines: (count) => server.lastLines(count),
     stop: () => server.stop(),
+    kill: () => server.kill(),
   };
 }
 

@@ -39,6 +39,8 @@ export interface Supervised {
   lastLines(count: number): string;
   /** asks it to end, and kills it when it does not */
   stop(): Promise<void>;
+  /** ends it as a crash would, with SIGKILL */
+  kill(): Promise<void>;
 }
 
 /** @param logFile takes all that the server writes, appended */
@@ -78,6 +80,10 @@ export function spawnSupervised(command: readonly string[], logFile?: string): S
       const timer = setTimeout(() => killGroup(shell), (GRACE_SECONDS + 3) * 1_000);
       await ended;
       clearTimeout(timer);
+    },
+    async kill() {
+      killGroup(shell);
+      await ended;
     },
   };
 }

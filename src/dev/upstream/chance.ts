@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { uniform } from '../uniform.ts';
 import { faultSchema, type Fault } from './faults.ts';
 
 /** Faults that befall any arrival whose key has no script, each with its probability. */
@@ -35,12 +35,4 @@ export function chanceFault(
     draw -= probability;
   }
   return undefined;
-}
-
-/** In [0, 1). A hash of 48 bits needs no state between draws and is the same everywhere. */
-function uniform(seed: number, key: string, n: number): number {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([seed, key, n]))
-    .digest();
-  return hash.readUIntBE(0, 6) / 2 ** 48;
 }

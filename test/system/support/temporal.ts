@@ -15,7 +15,7 @@ export function useTemporal(): Temporal {
   let client: Client | undefined;
   before(async () => {
     server = await startDevServer();
-    client = await clientFor(server.address);
+    client = await connectTo(server.address);
   });
   after(async () => {
     await client?.connection.close();
@@ -31,7 +31,8 @@ export function useTemporal(): Temporal {
   };
 }
 
-async function clientFor(address: string): Promise<Client> {
+/** Whoever connects closes the connection. */
+export async function connectTo(address: string): Promise<Client> {
   return new Client({ connection: await Connection.connect({ address }) });
 }
 
