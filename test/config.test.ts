@@ -14,9 +14,11 @@ describe('a sound lanes.yaml', () => {
         owner: 'release-engineering',
         operations: { release: { method: 'POST', path: '/releases' } },
         keyTemplate: null,
+        lookupPath: null,
         partitionBy: null,
         delivery: {
           idempotency: { header: 'Idempotency-Key', windowMs: 86_400_000 },
+          lookup: null,
           verdicts: {},
           timeoutMs: 6_000,
           leaseMs: 15_000,
@@ -58,6 +60,7 @@ describe('a sound lanes.yaml', () => {
     );
     assert.deepEqual(config.policy.delivery, {
       idempotency: null,
+      lookup: null,
       verdicts: { 202: 'ambiguous' },
       timeoutMs: 2_000,
       leaseMs: 5_000,

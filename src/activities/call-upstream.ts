@@ -1,14 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import {
-  type Attempts,
-  type Circumstances,
-  claimed,
-  givenBack,
-  readAttempts,
-  settle,
-  settleLost,
-} from '../domain/attempts.ts';
+import { type Attempts, readAttempts } from '../domain/attempts.ts';
 import { canonicalText } from '../domain/canonical.ts';
 import type { CallOutcome, CallTask } from '../domain/delivery.ts';
 import { formatDuration } from '../domain/duration.ts';
@@ -16,6 +8,7 @@ import { type Next, decide, mayNotTry } from '../domain/next.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import { rateLimitHold } from '../domain/rate-limit.ts';
 import { parseRetryAfter } from '../domain/retry-after.ts';
+import { type Circumstances, claimed, givenBack, settle, settleLost } from '../domain/settle.ts';
 import { type CallEnd, type Verdict, describeEnd, verdictOf } from '../domain/verdict.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Claim } from '../lane/confirm-claim.ts';
@@ -27,6 +20,8 @@ import { evidenceOf } from './evidence.ts';
 import { receiptOf } from './receipt.ts';
 
 export interface CallUpstreamParts {
+  /** this process, as evidence names it */
+  readonly holder: string;
   readonly config: LaneConfig;
   readonly gate: Gate;
   readonly sender: Sender;
@@ -38,7 +33,7 @@ export interface CallUpstreamParts {
 }
 
 /** The activity of a lane's slot: pace, call, verdict. */
-export function laneActivities(parts: CallUpstreamParts): LaneActivities {
+export function laneActivities(parts: CallUpstreamParts): Pick<LaneActivities, 'callUpstream'> {
   return { callUpstream: (task) => new Attempt(parts, task, Context.current()).run() };
 }
 
@@ -55,7 +50,12 @@ class Attempt {
     this.#task = task;
     this.#context = context;
     this.#number = context.info.attempt;
-    this.#attempts = readAttempts(context.info.heartbeatDetails, this.#number);
+    this.#attempts = readAttempts(context.info.heartbeatDetails, this.#number, task.account);
+  }
+
+  /** Of the item's whole life: the server counts the attempts of each of its activities from 1. */
+  get #lifeNumber(): number {
+    return this.#attempts.before + this.#number;
   }
 
   async run(): Promise<CallOutcome> {
@@ -82,7 +82,8 @@ class Attempt {
   #accountForLostWorkers(): void {
     const scheduledAtMs = this.#context.info.scheduledTimestampMs;
     const circumstances = this.#circumstances(false);
-    this.#record(settleLost(this.#attempts, this.#number, this.#task.policy, scheduledAtMs, circumstances));
+    const { policy, round } = this.#task;
+    this.#record(settleLost(this.#attempts, this.#number, round, policy, scheduledAtMs, circumstances));
   }
 
   async #callInTurn(): Promise<CallOutcome> {
@@ -92,7 +93,7 @@ class Attempt {
       const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
       if (unfit !== undefined) return this.#conclude(unfit);
       await this.#claim();
-      const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#number);
+      const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#lifeNumber);
       if (sent !== undefined) return await this.#judge(sent);
     }
   }
@@ -123,7 +124,7 @@ class Attempt {
    * we die now, the note alone tells the next attempt that this one may have been applied.
    */
   async #claim(): Promise<void> {
-    this.#record(claimed(this.#attempts, this.#number, this.#parts.clock.epochMs()));
+    this.#record(claimed(this.#attempts, this.#number, this.#parts.holder, this.#parts.clock.epochMs()));
     if (this.#task.policy.idempotency !== null) return;
     try {
       const runId = this.#context.info.workflowExecution?.runId;
@@ -154,14 +155,15 @@ class Attempt {
   }
 
   async #judge(sent: SentCall): Promise<CallOutcome> {
-    const { config, gate, clock, store } = this.#parts;
-    const { policy, key } = this.#task;
+    const { config, gate, clock, store, holder } = this.#parts;
+    const { policy, key, round } = this.#task;
     const { end, probe } = sent;
     const headers = end.kind === 'answered' ? end.headers : {};
     const retryAfter = parseRetryAfter(headers.retryAfter, headers.date, clock.epochMs());
     const retryAfterMs = retryAfter.usable ? retryAfter.delayMs : null;
     const verdict = verdictOf(end, policy, retryAfter.usable);
-    const evidence = evidenceOf(end, verdict, this.#number, clock.epochMs(), config.secrets);
+    const of = { call: 'send', attempt: this.#lifeNumber, round, holder } as const;
+    const evidence = evidenceOf(end, verdict, of, clock.epochMs(), config.secrets);
     const { closedUntilMs, pausedBecause } = gate.state;
     // The lane first, and before the call counts as ended: the next one must find the lane as this one left it.
     gate.report({ key, verdict, end, probe, retryAfterMs });
@@ -200,7 +202,7 @@ class Attempt {
         const at = new Date(this.#parts.clock.epochMs()).toISOString();
         return {
           kind: 'succeeded',
-          receipt: receiptOf(end, this.#parts.config, this.#number, at),
+          receipt: receiptOf(end, this.#parts.config, this.#lifeNumber, at),
           attempts: this.#attempts,
         };
       }

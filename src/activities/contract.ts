@@ -2,7 +2,8 @@
  * The outside world as workflows see it. Free of Node, so that workflows can import it.
  */
 import type { DrainedLanes, KeyHolder } from '../domain/admission.ts';
-import type { CallOutcome, CallTask } from '../domain/delivery.ts';
+import type { Attempts } from '../domain/attempts.ts';
+import type { CallOutcome, CallTask, Finding, LookupTask } from '../domain/delivery.ts';
 import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LanePolicy } from '../domain/policy.ts';
 
@@ -18,7 +19,22 @@ export interface DispatchActivities {
   openLanes(names: string[]): Promise<DrainedLanes>;
   /** Who holds each key, in the order of the keys. */
   lookUpKeys(keys: string[]): Promise<KeyHolder[]>;
+  /** Takes an item's call out of its lane's queue, or says that it is being sent, or has ended by itself. */
+  takeBack(request: TakeBack): Promise<TakenBack>;
+  /** The identity in the newest request to cancel an item, read from its history. */
+  whoCancelled(item: { workflowId: string; runId: string }): Promise<{ by: string }>;
 }
+
+export interface TakeBack {
+  workflowId: string;
+  runId: string;
+  /** true: waits for a call that is being sent, and takes back what it does not end */
+  mayWait: boolean;
+}
+
+export type TakenBack =
+  /** out of the queue, for good; `retryInMs` is what was left of its backoff */
+  { kind: 'takenBack'; attempts: Attempts; retryInMs: number } | { kind: 'sending' } | { kind: 'ended' };
 
 export interface DispatchPlan {
   policy: LanePolicy;
@@ -36,6 +52,8 @@ export interface BatchMemo {
 /** Run only by a lane's holder, on the lane's own task queue. */
 export interface LaneActivities {
   callUpstream(task: CallTask): Promise<CallOutcome>;
+  /** Asks the upstream once whether an item's work was done, in the lane's slot and at its pace. */
+  lookUp(task: LookupTask): Promise<Finding>;
 }
 
 /** Run by whoever runs lane workflows. */

@@ -20,7 +20,11 @@ export interface DispatchParts {
 }
 
 /** The activities of everybody who dispatches. They alone know the lanes' configuration. */
-export function dispatchActivities({ client, lanes, open = openLane }: DispatchParts): DispatchActivities {
+export function dispatchActivities({
+  client,
+  lanes,
+  open = openLane,
+}: DispatchParts): Omit<DispatchActivities, 'takeBack' | 'whoCancelled'> {
   return {
     async prepareDispatch({ lane, batch, runId }) {
       const config = lanes.get(lane);

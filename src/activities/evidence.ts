@@ -1,4 +1,4 @@
-import { EVIDENCE_BODY_BYTES, type Evidence } from '../domain/attempts.ts';
+import { EVIDENCE_BODY_BYTES, type Evidence } from '../domain/evidence.ts';
 import type { CallEnd, Verdict } from '../domain/verdict.ts';
 import { blankSecrets } from '../lane/blank-secrets.ts';
 
@@ -6,11 +6,11 @@ import { blankSecrets } from '../lane/blank-secrets.ts';
 export function evidenceOf(
   end: CallEnd,
   verdict: Verdict,
-  attempt: number,
+  of: Pick<Evidence, 'call' | 'attempt' | 'round' | 'holder'>,
   atMs: number,
   secrets: readonly string[],
 ): Evidence {
-  const seen = { attempt, at: new Date(atMs).toISOString(), verdict };
+  const seen = { ...of, at: new Date(atMs).toISOString(), verdict };
   if (end.kind !== 'answered') return { ...seen, ended: end.code, retryAfter: null, body: '' };
   const { retryAfter } = end.headers;
   return {

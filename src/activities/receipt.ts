@@ -18,6 +18,8 @@ export function receiptOf(
     foundBy: 'answer',
     at,
     attempt,
+    by: null,
+    reason: null,
   };
 }
 

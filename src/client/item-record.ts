@@ -1,5 +1,5 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { type Attempts, AttemptsSchema, NO_ATTEMPTS } from '../domain/attempts.ts';
+import { type Attempts, AttemptsSchema, NO_ATTEMPTS, lastEvidence } from '../domain/attempts.ts';
 import {
   type CallOutcome,
   CallOutcomeSchema,
@@ -7,6 +7,7 @@ import {
   DeliverySchema,
   type Receipt,
 } from '../domain/delivery.ts';
+import type { Evidence } from '../domain/evidence.ts';
 import type { ItemState } from '../domain/item.ts';
 import { describeIssues } from '../domain/batch.ts';
 import { NotFoundError } from './errors.ts';
@@ -40,7 +41,8 @@ export interface ItemRecord {
   readonly receipt: Receipt | null;
   /** why it is parked, or what its newest attempt failed with */
   readonly reason: string | null;
-  readonly evidence: Attempts['last'];
+  /** of its newest call */
+  readonly evidence: Evidence | null;
 }
 
 /**
@@ -78,7 +80,7 @@ export async function itemRecord(client: Client, key: string): Promise<ItemRecor
     sender: senderOf(pending, delivery),
     receipt: outcome?.kind === 'succeeded' ? outcome.receipt : null,
     reason: reasonOf(description, outcome, pending),
-    evidence: attempts.last,
+    evidence: lastEvidence(attempts),
   };
 }
 

@@ -65,5 +65,5 @@ async function openStateOf(client: Client, description: WorkflowExecutionDescrip
   const attempts = AttemptsSchema.safeParse(details);
   if (pending.started && attempts.success && attempts.data.sendingAttempt === pending.attempt)
     return 'sending';
-  return attempts.success && attempts.data.last !== null ? 'retrying' : 'waiting';
+  return attempts.success && attempts.data.first !== null ? 'retrying' : 'waiting';
 }

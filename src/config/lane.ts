@@ -75,10 +75,12 @@ function laneConfig(name: string, lane: LaneFields, upstream: Upstream): LaneCon
       owner: lane.owner,
       operations: lane.upstream.operations,
       keyTemplate: lane.key ?? null,
+      lookupPath: null,
       partitionBy: partitionPolicy(lane),
       delivery: {
         idempotency:
           idempotency === null ? null : { header: idempotency.header, windowMs: idempotency.window },
+        lookup: null,
         verdicts: lane.upstream.verdicts,
         timeoutMs: timeout,
         leaseMs: lane.lease,

@@ -24,6 +24,8 @@ export interface Candidate {
   readonly item: Item;
   readonly fingerprint: string;
   readonly path: string;
+  /** null where the upstream can't be asked */
+  readonly lookupPath: string | null;
 }
 
 /** A valid item whose key an earlier position of its batch asks for already. */
@@ -60,7 +62,7 @@ export function triage(batch: Batch, policy: LanePolicy): Triage {
   return { rejected, candidates: [...candidates.values()], followers };
 }
 
-type Judged = { ok: true; item: Item; fingerprint: string; path: string } | { ok: false; reason: string };
+type Judged = ({ ok: true } & Omit<Candidate, 'position'>) | { ok: false; reason: string };
 
 /** Validates one item by the lane's policy and settles its key, its operation and its path. */
 function judgeItem(raw: unknown, policy: LanePolicy): Judged {
@@ -120,7 +122,21 @@ function settleItem(published: PublishedItem, policy: LanePolicy): Judged {
   const item: Item = { ...named, key: key.text };
   const path = fillPath(parseTemplate(operation.path), item);
   if (!path.ok) return { ok: false, reason: `${path.reason} (path of operation "${operation.name}")` };
-  return { ok: true, item, fingerprint: fingerprint(policy.lane, item), path: path.text };
+  const lookupPath = lookupPathOf(item, policy);
+  if (!lookupPath.ok) return lookupPath;
+  return {
+    ok: true,
+    item,
+    fingerprint: fingerprint(policy.lane, item),
+    path: path.text,
+    lookupPath: lookupPath.text,
+  };
+}
+
+function lookupPathOf(item: Item, { lookupPath }: LanePolicy) {
+  if (lookupPath === null) return { ok: true, text: null } as const;
+  const filled = fillPath(parseTemplate(lookupPath), item);
+  return filled.ok ? filled : ({ ok: false, reason: `${filled.reason} (path of the lookup)` } as const);
 }
 
 function operationOf(item: PublishedItem, policy: LanePolicy) {

@@ -1,6 +1,7 @@
-import type { Attempts, Circumstances } from './attempts.ts';
+import { type Attempts, lastEvidence } from './attempts.ts';
 import type { ParkedState } from './item.ts';
 import type { DeliveryPolicy } from './policy.ts';
+import type { Circumstances } from './settle.ts';
 import { type CallEnd, type Verdict, describeEnd } from './verdict.ts';
 
 /** What follows for the item. A retry's delay is at least 1 ms: the server fails an activity whose delay is 0. */
@@ -49,7 +50,7 @@ export function mayNotTry(
 ): Next | undefined {
   if (deadlineMs !== null && nowMs >= deadlineMs)
     return park(attempts, `its deadline, ${new Date(deadlineMs).toISOString()}, passed`);
-  return exhausted(attempts, attempts.last?.ended ?? 'WORKER_LOST', policy, nowMs);
+  return exhausted(attempts, lastEvidence(attempts)?.ended ?? 'WORKER_LOST', policy, nowMs);
 }
 
 function exhausted(

@@ -13,6 +13,8 @@ const OperationSchema = z.object({
 export const DeliveryPolicySchema = z.object({
   /** null: the upstream takes no idempotency keys, so an ambiguous attempt is never repeated */
   idempotency: z.object({ header: z.string(), windowMs: z.number() }).nullable(),
+  /** null: the upstream can't be asked whether it did something; `keyField` is where its answer repeats the key, dotted */
+  lookup: z.object({ keyField: z.string() }).nullable(),
   /** statuses that this upstream means differently, e.g. `{ '202': 'ambiguous' }` */
   verdicts: z.record(z.string(), z.enum(VERDICTS)),
   /** from a request's first byte until its whole answer is there */
@@ -36,6 +38,8 @@ export const LanePolicySchema = z.object({
   operations: z.record(z.string(), OperationSchema),
   /** e.g. `release:{payload.package}:{payload.version}`; null when every item brings its own key */
   keyTemplate: z.string().nullable(),
+  /** path template of the lookup, e.g. `/effects/{key}`; null where there is none */
+  lookupPath: z.string().nullable(),
   /** null: one lane for all */
   partitionBy: z
     .object({

@@ -24,6 +24,8 @@ function longestBeatDelayMs({ policy: { delivery } }: LaneConfig): number {
 export interface LaneConsumerParts {
   /** the lane's full name */
   readonly name: string;
+  /** this process, as evidence names it */
+  readonly holder: string;
   readonly config: LaneConfig;
   /** made anew for each consumer: what it knows of the pace is this hold's */
   readonly gate: Gate;
@@ -106,7 +108,7 @@ export class LaneConsumer {
 
   /** Until the lane is no longer worth polling so. A worker can't be paused or resized: each time it is a new one. */
   async #poll(): Promise<void> {
-    const { name, config, connection, client, clock, store } = this.#parts;
+    const { name, holder, config, connection, client, clock, store } = this.#parts;
     const { maxInFlight } = this.#gate;
     const worker = await Worker.create({
       connection,
@@ -114,6 +116,7 @@ export class LaneConsumer {
       taskQueue: laneTaskQueue(name),
       activities: {
         ...laneActivities({
+          holder,
           config,
           gate: this.#gate,
           sender: this.#sender,

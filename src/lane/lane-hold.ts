@@ -25,7 +25,7 @@ export interface LaneHoldParts {
   readonly say: (line: string) => void;
   /** null: calls are not logged */
   readonly sendLog: SendLog | null;
-  /** as the send log names this process */
+  /** as the send log and evidence name this process */
   readonly process: string;
 }
 
@@ -65,6 +65,7 @@ export class LaneHold {
       sendLog?.opened({ lane: order.name, epoch: order.epoch, holder: process, ...this.#limits() }) ?? null;
     this.#consumer = new LaneConsumer({
       name: order.name,
+      holder: process,
       config,
       gate: this.#gate,
       connection,

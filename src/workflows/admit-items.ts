@@ -128,7 +128,7 @@ async function startItem(
 }
 
 function deliveryOf(
-  { item, position, fingerprint, path }: Candidate,
+  { item, position, fingerprint, path, lookupPath }: Candidate,
   batch: Batch,
   policy: LanePolicy,
 ): Delivery {
@@ -140,8 +140,9 @@ function deliveryOf(
     batch: { workflowId: workflowInfo().workflowId, batchId: batch.batchId, position },
     publisher: batch.publisher ?? null,
     fingerprint,
-    request: { method: operation.method, path },
+    request: { method: operation.method, path, lookupPath },
     policy: policy.delivery,
+    held: null,
   };
 }
 

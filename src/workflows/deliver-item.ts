@@ -1,21 +1,19 @@
 import {
-  ActivityCancellationType,
   CancellationScope,
   CancelledFailure,
   condition,
   getExternalWorkflowHandle,
   isCancellation,
-  proxyActivities,
   setCurrentDetails,
   setHandler,
   sleep,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { LaneActivities } from '../activities/contract.ts';
 import type { CallOutcome, CallTask, Delivery, ItemEnd } from '../domain/delivery.ts';
-import { laneName, laneTaskQueue } from '../domain/ids.ts';
+import { laneName } from '../domain/ids.ts';
 import type { ItemState, ParkedState } from '../domain/item.ts';
+import { laneActivities } from './lane-activities.ts';
 import * as messages from './messages.ts';
 import { ONELANE_PARKED_AT, ONELANE_STATE } from './visibility.ts';
 
@@ -27,16 +25,25 @@ export async function deliverItem(delivery: Delivery): Promise<ItemEnd> {
   let outcome: CallOutcome | null = null;
   setHandler(messages.item, () => {
     const { policy: _policy, request: _request, ...told } = delivery;
-    return { delivery: { ...told, deadlineMs }, state, outcome };
+    return {
+      delivery: { ...told, deadlineMs },
+      state,
+      outcome,
+      round: 0,
+      parkedAtMs: null,
+      held: null,
+      orders: [],
+      late: [],
+    };
   });
 
   await untilEligible(delivery, eligibleAtMs);
   outcome = await callUpstream(delivery, deadlineMs);
   if (outcome.kind === 'succeeded') {
-    const { receipt } = outcome;
+    const { receipt, attempts } = outcome;
     state = 'succeeded';
     setCurrentDetails(`Succeeded with status ${receipt.status}${receipt.replayed ? ', replayed' : ''}.`);
-    return { state, receipt };
+    return { state, receipt, attempts };
   }
   state = outcome.state;
   return await park(delivery, outcome.state, outcome.reason);
@@ -59,35 +66,20 @@ async function callUpstream(delivery: Delivery, deadlineMs: number | null): Prom
   const { item, policy, request } = delivery;
   const lane = laneName(delivery.lane, item.partition ?? null);
   setCurrentDetails(`Waits for its turn in lane ${lane}; the pending activity says where it stands.`);
-  const activities = proxyActivities<LaneActivities>({
-    taskQueue: laneTaskQueue(lane),
-    summary: `${request.method} ${request.path} in lane ${lane}`,
-    // No scheduleToStart: the task queue is the durable queue, and an item may wait in it for days.
-    // No scheduleToClose: the deadline is checked before a call leaves and must not cut one in flight, and the
-    // server would fail a retry at once whose Retry-After is longer than what remains.
-    // startToClose bounds one attempt that still beats but makes no progress.
-    startToCloseTimeout: policy.slotWaitMs,
-    // How long a worker may go unheard before its item is eligible again.
-    heartbeatTimeout: policy.leaseMs,
-    // Only for attempts whose worker was lost; all others bring their own delay. No maximumAttempts: throttled
-    // attempts would count, and the budget is kept by the activity.
-    retry: {
-      initialInterval: policy.retry.initialMs,
-      maximumInterval: policy.retry.maxMs,
-      backoffCoefficient: 2,
-    },
-    // A call in flight ends as what it becomes.
-    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  });
+  const activities = laneActivities(lane, policy, `${request.method} ${request.path} in lane ${lane}`);
   const task: CallTask = {
     lane,
     key: item.key,
     correlationId: item.correlationId ?? null,
     method: request.method,
     path: request.path,
+    lookupPath: request.lookupPath,
     payload: item.payload,
     policy,
     deadlineMs,
+    round: 0,
+    account: null,
+    acceptRisk: false,
   };
   try {
     return await activities.callUpstream(task);
@@ -114,7 +106,7 @@ async function park(delivery: Delivery, state: ParkedState, reason: string): Pro
 
 async function tellBatch({ batch, item }: Delivery, state: ParkedState): Promise<void> {
   try {
-    await getExternalWorkflowHandle(batch.workflowId).signal(messages.parked, { key: item.key, state });
+    await getExternalWorkflowHandle(batch.workflowId).signal(messages.moved, { key: item.key, state });
   } catch (error) {
     // A batch that is gone does not hurt the item.
     if (isCancellation(error)) throw error;

@@ -45,7 +45,7 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
   const ledger = new BatchLedger(batch, content);
   let refusal: ApplicationFailure | undefined;
   setHandler(messages.progress, () => ledger.progress());
-  setHandler(messages.parked, ({ key, state }) => ledger.settled(key, state));
+  setHandler(messages.moved, ({ key, state }) => ledger.settled(key, state));
   setHandler(
     messages.admissions,
     async () => {

@@ -1,6 +1,9 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { Admission, BatchProgress } from '../domain/batch.ts';
-import type { ItemSnapshot, ParkedNotice } from '../domain/delivery.ts';
+import type { Finding, ItemSnapshot, MovedNotice } from '../domain/delivery.ts';
+import type { Evidence } from '../domain/evidence.ts';
+import type { ItemAnswer } from '../domain/orders.ts';
+import type { Named } from './named.ts';
 
 /**
  * The answer to every position of a batch, once it is there. The argument is the content hash of what the
@@ -8,5 +11,38 @@ import type { ItemSnapshot, ParkedNotice } from '../domain/delivery.ts';
  */
 export const admissions = defineUpdate<Admission[], [content: string | undefined]>('admissions');
 export const progress = defineQuery<BatchProgress>('progress');
-export const parked = defineSignal<[ParkedNotice]>('parked');
+/** An item of the batch parked, or left the park. */
+export const moved = defineSignal<[MovedNotice]>('moved');
 export const item = defineQuery<ItemSnapshot>('item');
+
+export interface RedriveAsked extends Named {
+  /** send it again though the upstream may have done it, and can't be asked */
+  readonly acceptRisk?: boolean;
+}
+
+export interface ResolveAsked extends Named {
+  readonly receipt: { readonly upstreamId: string | null };
+}
+
+/** What a reconciliation found out about a parked item; of another round than it is in, it is passed over. */
+export interface SettleAsked {
+  readonly by: string;
+  readonly finding: Finding;
+  readonly round: number;
+}
+
+// What is done to an item. Each is refused with an ApplicationFailure of type `ItemRefused`.
+
+/** Tries a parked item again under its key, with a fresh budget. */
+export const redrive = defineUpdate<ItemAnswer, [RedriveAsked]>('redrive');
+/** Gives up an item that is not being sent. */
+export const discard = defineUpdate<ItemAnswer, [Named]>('discard');
+/** Closes a parked item as found done. */
+export const resolve = defineUpdate<ItemAnswer, [ResolveAsked]>('resolve');
+/** Its batch is paused: takes back what is not in the slot. */
+export const hold = defineUpdate<ItemAnswer, [Named]>('hold');
+/** Its batch goes on. */
+export const release = defineUpdate<ItemAnswer, [Named]>('release');
+export const settle = defineUpdate<ItemAnswer, [SettleAsked]>('settle');
+/** An answer came to a call of a process that had lost the lane. Evidence, not state. */
+export const lateAnswer = defineSignal<[Evidence]>('lateAnswer');

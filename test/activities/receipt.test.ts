@@ -20,6 +20,8 @@ describe('a receipt', () => {
       foundBy: 'answer',
       at: AT,
       attempt: 3,
+      by: null,
+      reason: null,
     });
   });
 

@@ -1,5 +1,7 @@
-import type { Attempts, Circumstances, Evidence } from '../../src/domain/attempts.ts';
+import type { Attempts } from '../../src/domain/attempts.ts';
+import type { Evidence } from '../../src/domain/evidence.ts';
 import type { DeliveryPolicy } from '../../src/domain/policy.ts';
+import type { Circumstances } from '../../src/domain/settle.ts';
 import type { CallEnd, Verdict } from '../../src/domain/verdict.ts';
 
 export const NOW = Date.UTC(2026, 7, 12, 17);
@@ -8,6 +10,7 @@ export const HOUR_MS = 3_600_000;
 export function policyWith(changes: Partial<DeliveryPolicy> = {}): DeliveryPolicy {
   return {
     idempotency: { header: 'Idempotency-Key', windowMs: 24 * HOUR_MS },
+    lookup: null,
     verdicts: {},
     timeoutMs: 10_000,
     leaseMs: 30_000,
@@ -35,12 +38,15 @@ export const ENDS: { readonly [verdict in Verdict]: CallEnd } = {
 export function evidence(attempt: number, verdict: Verdict): Evidence {
   const end = ENDS[verdict];
   return {
+    call: 'send',
     attempt,
+    round: 0,
     at: new Date(NOW).toISOString(),
     verdict,
     ended: end.kind === 'answered' ? String(end.status) : end.code,
     retryAfter: null,
     body: '',
+    holder: 'worker-1',
   };
 }
 

@@ -20,6 +20,7 @@ const POLICY: LanePolicy = {
   owner: 'release-engineering',
   operations: { release: { method: 'POST', path: '/packages/{payload.package}/releases' } },
   keyTemplate: 'release:{payload.package}:{version}',
+  lookupPath: null,
   partitionBy: null,
   delivery: policyWith(),
 };

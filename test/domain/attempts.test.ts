@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import {
-  type Attempts,
-  type Circumstances,
-  NO_ATTEMPTS,
-  claimed,
-  givenBack,
-  readAttempts,
-  settle,
-  settleLost,
-} from '../../src/domain/attempts.ts';
+import { type Attempts, NO_ATTEMPTS, lastEvidence, readAttempts } from '../../src/domain/attempts.ts';
+import { type Circumstances, claimed, givenBack, settle, settleLost } from '../../src/domain/settle.ts';
 import { VERDICTS, type Verdict } from '../../src/domain/verdict.ts';
 import { HOUR_MS, NOW, circumstances, counts, evidence, policyWith } from './account.ts';
 
@@ -18,7 +10,7 @@ import { HOUR_MS, NOW, circumstances, counts, evidence, policyWith } from './acc
 function next(account: Attempts, verdict: Verdict, changes: Partial<Circumstances> = {}): Attempts {
   const attempt = account.settledAttempt + 1;
   const around = circumstances(changes);
-  const sent = claimed(account, attempt, around.nowMs);
+  const sent = claimed(account, attempt, 'worker-1', around.nowMs);
   return settle(sent, attempt, verdict, evidence(attempt, verdict), around);
 }
 
@@ -95,14 +87,14 @@ describe('an ambiguous attempt', () => {
     for (const verdict of ['throttled', 'unavailable', 'laneFault'] as const) {
       const hoursBefore = next(NO_ATTEMPTS, verdict, { nowMs: NOW - 30 * HOUR_MS });
       assert.equal(next(hoursBefore, 'ambiguous', { nowMs: NOW }).firstSentAtMs, NOW, verdict);
-      const unsent = givenBack(claimed(hoursBefore, 2, NOW - 20 * HOUR_MS), 2);
+      const unsent = givenBack(claimed(hoursBefore, 2, 'worker-1', NOW - 20 * HOUR_MS), 2);
       assert.equal(next(unsent, 'ambiguous', { nowMs: NOW }).firstSentAtMs, NOW, verdict);
     }
   });
 
   it('keeps its window open through attempts that were given back', () => {
     const ambiguous = next(NO_ATTEMPTS, 'ambiguous', { nowMs: NOW - HOUR_MS });
-    assert.equal(givenBack(claimed(ambiguous, 2, NOW), 2).firstSentAtMs, NOW - HOUR_MS);
+    assert.equal(givenBack(claimed(ambiguous, 2, 'worker-1', NOW), 2).firstSentAtMs, NOW - HOUR_MS);
   });
 });
 
@@ -110,7 +102,7 @@ describe('an attempt whose worker got lost', () => {
   const FIRST_SCHEDULED = NOW - HOUR_MS;
   const WITHOUT_KEYS = policyWith({ idempotency: null });
   const lost = (account: Attempts, attempt: number, policy = policyWith()) =>
-    settleLost(account, attempt, policy, FIRST_SCHEDULED, circumstances());
+    settleLost(account, attempt, 0, policy, FIRST_SCHEDULED, circumstances());
 
   it('is none where every attempt is accounted for', () => {
     const account = next(NO_ATTEMPTS, 'throttled');
@@ -125,19 +117,22 @@ describe('an attempt whose worker got lost', () => {
     assert.equal(account.spent, 2);
     assert.equal(account.unresolved, true);
     assert.equal(account.settledAttempt, 3);
-    assert.deepEqual(account.last, {
+    assert.deepEqual(lastEvidence(account), {
+      call: 'send',
       attempt: 3,
+      round: 0,
       at: '2026-08-12T17:00:00.000Z',
       verdict: 'ambiguous',
       ended: 'WORKER_LOST',
       retryAfter: null,
       body: '',
+      holder: 'unknown',
     });
   });
 
   it('starts the key window with the first moment at which its call can have left', () => {
     assert.equal(lost(NO_ATTEMPTS, 2).firstSentAtMs, FIRST_SCHEDULED);
-    assert.equal(lost(claimed(NO_ATTEMPTS, 1, NOW - 7), 2).firstSentAtMs, NOW - 7);
+    assert.equal(lost(claimed(NO_ATTEMPTS, 1, 'worker-1', NOW - 7), 2).firstSentAtMs, NOW - 7);
   });
 
   it('was surely not sent without a claim, where the upstream takes no keys', () => {
@@ -146,14 +141,14 @@ describe('an attempt whose worker got lost', () => {
   });
 
   it('may have been applied with a claim, where the upstream takes no keys', () => {
-    const account = lost(claimed(NO_ATTEMPTS, 1, NOW - 7), 2, WITHOUT_KEYS);
+    const account = lost(claimed(NO_ATTEMPTS, 1, 'worker-1', NOW - 7), 2, WITHOUT_KEYS);
     assert.equal(account.unresolved, true);
     assert.deepEqual(account.byVerdict, counts({ ambiguous: 1 }));
     assert.equal(account.sendingAttempt, null);
   });
 
   it('is no more after a claim whose attempt was given back', () => {
-    const account = givenBack(claimed(NO_ATTEMPTS, 1, NOW), 1);
+    const account = givenBack(claimed(NO_ATTEMPTS, 1, 'worker-1', NOW), 1);
     assert.equal(lost(account, 3, WITHOUT_KEYS).unresolved, false);
   });
 });
@@ -171,7 +166,7 @@ describe('the account that the server hands on', () => {
   it('that can not be read counts every attempt before as one that may have been applied, keys or not', () => {
     for (const details of [null, 'text', {}, { ...NO_ATTEMPTS, byVerdict: {} }]) {
       for (const policy of [policyWith(), policyWith({ idempotency: null })]) {
-        const account = settleLost(readAttempts(details, 3), 3, policy, NOW, circumstances());
+        const account = settleLost(readAttempts(details, 3), 3, 0, policy, NOW, circumstances());
         assert.equal(account.unresolved, true);
         assert.deepEqual(account.byVerdict, counts({ ambiguous: 2 }));
       }

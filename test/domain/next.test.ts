@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
-import { type Attempts, NO_ATTEMPTS, claimed, settle, settleLost } from '../../src/domain/attempts.ts';
+import { type Attempts, NO_ATTEMPTS } from '../../src/domain/attempts.ts';
 import { type Next, decide, mayNotTry } from '../../src/domain/next.ts';
 import type { DeliveryPolicy } from '../../src/domain/policy.ts';
+import { claimed, settle, settleLost } from '../../src/domain/settle.ts';
 import { VERDICTS, type Verdict } from '../../src/domain/verdict.ts';
 import { ENDS, HOUR_MS, NOW, circumstances, evidence, policyWith } from './account.ts';
 
@@ -108,7 +109,7 @@ describe('an item that may have been applied', () => {
           attempt += 1;
           nowMs += laterMs;
           const around = circumstances({ nowMs, probe });
-          account = settleLost(account, attempt, policy, NOW, around);
+          account = settleLost(account, attempt, 0, policy, NOW, around);
           const unfit = mayNotTry(account, policy, deadlinePassed ? nowMs : null, nowMs);
           if (unfit !== undefined) {
             assert(unfit.kind === 'park');
@@ -116,7 +117,7 @@ describe('an item that may have been applied', () => {
             return;
           }
           if (ended === 'lost unclaimed') continue;
-          account = claimed(account, attempt, nowMs);
+          account = claimed(account, attempt, 'worker-1', nowMs);
           if (ended === 'lost') {
             mayBeDone = true;
             continue;
@@ -161,7 +162,7 @@ describe('whether an item may be tried', () => {
   });
 
   it('not when lost workers have spent its budget', () => {
-    const account = settleLost(NO_ATTEMPTS, 6, policyWith(), NOW, circumstances());
+    const account = settleLost(NO_ATTEMPTS, 6, 0, policyWith(), NOW, circumstances());
     assert.deepEqual(mayNotTry(account, policyWith(), null, NOW), {
       kind: 'park',
       state: 'uncertain',

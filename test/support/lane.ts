@@ -17,10 +17,12 @@ export function laneConfig(lane: string, baseUrl: string, changes: LaneChanges =
       owner: 'release-engineering',
       operations: { release: { method: 'POST', path: '/releases' } },
       keyTemplate: null,
+      lookupPath: null,
       partitionBy: null,
       ...policy,
       delivery: {
         idempotency: { header: 'Idempotency-Key', windowMs: 24 * 3_600_000 },
+        lookup: null,
         verdicts: {},
         timeoutMs: 1_500,
         leaseMs: 10_000,

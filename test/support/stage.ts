@@ -170,6 +170,7 @@ async function stageOn(server: Server): Promise<Stage> {
       lanes.set(lane, config);
       const consumer = new LaneConsumer({
         name: lane,
+        holder: 'stage',
         config,
         gate: new Gate({ config, clock, cover: UNSHARED }),
         connection,

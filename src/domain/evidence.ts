@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { VERDICTS } from './verdict.ts';
+
+/** How much of an answer is kept as evidence. */
+export const EVIDENCE_BODY_BYTES = 2 * 1024;
+/** How many of the newest attempts are kept, beside the first. An account travels in every beat. */
+const RECENT_EVIDENCE = 20;
+
+/** How one call ended, in the upstream's own words. */
+export const EvidenceSchema = z.object({
+  /** what was asked: to do the item's work, or whether it was done */
+  call: z.enum(['send', 'lookup']),
+  /** of the item's whole life, from 1 */
+  attempt: z.int(),
+  /** 0 as it was published, n after its nth redrive */
+  round: z.int(),
+  /** ISO 8601, by the worker's clock */
+  at: z.string(),
+  /** of a lookup, `succeeded` says that it told whether the work was done */
+  verdict: z.enum(VERDICTS),
+  /** the status, or the network's code */
+  ended: z.string(),
+  /** as it came */
+  retryAfter: z.string().nullable(),
+  /** the first 2 KiB of the answer, secrets blanked */
+  body: z.string(),
+  /** the process that called; `unknown` where it got lost without a trace */
+  holder: z.string(),
+});
+export type Evidence = Readonly<z.infer<typeof EvidenceSchema>>;
+
+/** The first and the last 20: how it began, and how it stands. */
+export const EvidenceKeptSchema = z.object({
+  first: EvidenceSchema.nullable(),
+  /** oldest first */
+  recent: z.array(EvidenceSchema),
+});
+export type EvidenceKept = Readonly<z.infer<typeof EvidenceKeptSchema>>;
+
+export function keepEvidence({ first, recent }: EvidenceKept, evidence: Evidence): EvidenceKept {
+  return { first: first ?? evidence, recent: [...recent, evidence].slice(-RECENT_EVIDENCE) };
+}

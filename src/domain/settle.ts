@@ -1,0 +1,118 @@
+import type { Attempts } from './attempts.ts';
+import { type Evidence, keepEvidence } from './evidence.ts';
+import type { DeliveryPolicy } from './policy.ts';
+import type { Verdict } from './verdict.ts';
+
+/** Free attempts are not free for ever: from this many throttled ones, or failed probes, on, a key spends budget. */
+const FREE_ATTEMPTS_PER_KEY = 20;
+
+/** What a decision needs beside the account: the lane at this moment, the clock, and chance. */
+export interface Circumstances {
+  readonly nowMs: number;
+  /** the call went alone after the lane had been closed */
+  readonly probe: boolean;
+  /** how long the lane stays closed from now on; 0 when it is open */
+  readonly laneClosedForMs: number;
+  /** the lane succeeded with another key since this one was first throttled */
+  readonly othersSucceed: boolean;
+  /** 0 to 1, for the jitter */
+  readonly random: number;
+}
+
+/** Enters an attempt's end into the account. */
+export function settle(
+  attempts: Attempts,
+  attempt: number,
+  verdict: Verdict,
+  evidence: Evidence,
+  circumstances: Circumstances,
+): Attempts {
+  const { nowMs, probe } = circumstances;
+  const byVerdict = { ...attempts.byVerdict, [verdict]: attempts.byVerdict[verdict] + 1 };
+  const failed = verdict === 'unavailable' || verdict === 'ambiguous';
+  const ambiguous = verdict === 'ambiguous';
+  const unresolved = verdict !== 'succeeded' && (attempts.unresolved || ambiguous);
+  const settled: Attempts = {
+    ...attempts,
+    ...keepEvidence(attempts, evidence),
+    settledAttempt: attempt,
+    sendingAttempt: null,
+    sendingBy: null,
+    byVerdict,
+    failedProbes: attempts.failedProbes + (failed && probe ? 1 : 0),
+    throttled: attempts.throttled + (verdict === 'throttled' ? 1 : 0),
+    unresolved,
+    ambiguousThisRound: attempts.ambiguousThisRound || ambiguous,
+    mayStillArrive: unresolved && (attempts.mayStillArrive || ambiguous),
+    refusal: verdict === 'refused' ? evidence.ended : null,
+    firstSentAtMs: unresolved ? attempts.firstSentAtMs : null,
+    firstThrottledAtMs: attempts.firstThrottledAtMs ?? (verdict === 'throttled' ? nowMs : null),
+  };
+  return spends(settled, verdict, circumstances) ? { ...settled, spent: settled.spent + 1 } : settled;
+}
+
+/** A budget counts failures that are the item's own. Throttling and probing are the lane's, up to a point. */
+function spends(attempts: Attempts, verdict: Verdict, { probe, othersSucceed }: Circumstances): boolean {
+  switch (verdict) {
+    case 'unavailable':
+    case 'ambiguous':
+      return !probe || attempts.failedProbes > FREE_ATTEMPTS_PER_KEY;
+    case 'throttled':
+      return othersSucceed && attempts.throttled > FREE_ATTEMPTS_PER_KEY;
+    case 'succeeded':
+    case 'refused':
+    case 'laneFault':
+      return false;
+  }
+}
+
+/**
+ * Enters the attempts between the account and the present one: their worker was lost, and nobody knows what
+ * came of their calls. They are ambiguous, unless each call is preceded by a confirmed claim and there was none.
+ *
+ * @param attempt the present activity attempt, counted from 1
+ * @param firstScheduledAtMs epoch ms; no call of this activity left before it
+ */
+export function settleLost(
+  attempts: Attempts,
+  attempt: number,
+  round: number,
+  policy: DeliveryPolicy,
+  firstScheduledAtMs: number,
+  circumstances: Circumstances,
+): Attempts {
+  const lost = attempt - 1 - attempts.settledAttempt;
+  if (lost <= 0) return attempts;
+  const surelyUnsent = policy.idempotency === null && attempts.sendingAttempt === null;
+  if (surelyUnsent) return { ...attempts, settledAttempt: attempt - 1 };
+  const evidence: Evidence = {
+    call: 'send',
+    attempt: attempts.before + attempt - 1,
+    round,
+    at: new Date(circumstances.nowMs).toISOString(),
+    verdict: 'ambiguous',
+    ended: 'WORKER_LOST',
+    retryAfter: null,
+    body: '',
+    holder: attempts.sendingBy ?? 'unknown',
+  };
+  let settled: Attempts = { ...attempts, firstSentAtMs: attempts.firstSentAtMs ?? firstScheduledAtMs };
+  for (let i = 0; i < lost; i++) settled = settle(settled, attempt - 1, 'ambiguous', evidence, circumstances);
+  return settled;
+}
+
+/** Notes that this attempt's call is about to leave. */
+export function claimed(attempts: Attempts, attempt: number, holder: string, nowMs: number): Attempts {
+  return {
+    ...attempts,
+    sendingAttempt: attempt,
+    sendingBy: holder,
+    firstSentAtMs: attempts.firstSentAtMs ?? nowMs,
+  };
+}
+
+/** Notes that this attempt ended without a call: the item goes back unharmed. */
+export function givenBack(attempts: Attempts, attempt: number): Attempts {
+  const firstSentAtMs = attempts.unresolved ? attempts.firstSentAtMs : null;
+  return { ...attempts, settledAttempt: attempt, sendingAttempt: null, sendingBy: null, firstSentAtMs };
+}
