@@ -22,3 +22,8 @@ export class LaneRefusedError extends Error {
 export class UnansweredError extends Error {
   override readonly name = 'UnansweredError';
 }
+
+/** Not a mark from which this export could go on. The message says what was expected and what came. */
+export class MarkRefusedError extends Error {
+  override readonly name = 'MarkRefusedError';
+}
