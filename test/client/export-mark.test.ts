@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { MarkRefusedError } from '../../src/client/errors.ts';
 import { readMark, writeMark } from '../../src/client/export-mark.ts';
 import { NOTHING_EXPORTED } from '../../src/domain/export-mark.ts';
@@ -24,11 +24,15 @@ test('a mark that was cut off anywhere is refused', () => {
 
 test('a mark with any character changed is refused', () => {
   fc.assert(
-    fc.property(fc.nat(text.length - 1), fc.constantFrom(...'aZ09-_.'), (at, character) => {
-      fc.pre(text[at] !== character);
-      const changed = text.slice(0, at) + character + text.slice(at + 1);
-      assert.throws(() => readMark(changed, scope), MarkRefusedError);
-    }),
+    fc.property(
+      fc.nat(text.length - 1),
+      fc.constantFrom('a', 'Z', '0', '9', '-', '_', '.'),
+      (at, character) => {
+        fc.pre(text[at] !== character);
+        const changed = text.slice(0, at) + character + text.slice(at + 1);
+        assert.throws(() => readMark(changed, scope), MarkRefusedError);
+      },
+    ),
   );
 });
 
