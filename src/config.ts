@@ -18,7 +18,16 @@ export interface Config {
  * @throws ConfigError that lists every fault; nothing may start then
  */
 export function loadConfig(file: string, env: NodeJS.ProcessEnv): Config {
-  const raw = readYaml(file);
+  return checkConfig(readYaml(file), file, env);
+}
+
+/**
+ * Checks what `lanes.yaml` says, wherever it was written.
+ *
+ * @param source as an error names it
+ * @throws ConfigError that lists every fault
+ */
+export function checkConfig(raw: unknown, source: string, env: NodeJS.ProcessEnv): Config {
   const parsed = FileSchema.safeParse(raw);
   const faults: Fault[] = parsed.success ? [] : faultsOf(parsed.error.issues, raw, []);
   const lanes = new Map<string, LaneConfig>();
@@ -28,7 +37,7 @@ export function loadConfig(file: string, env: NodeJS.ProcessEnv): Config {
     const lane = readLane(name, rawLane, env, faults);
     if (lane) lanes.set(name, deepFreeze(lane));
   }
-  if (faults.length > 0) throw new ConfigError(file, faults);
+  if (faults.length > 0) throw new ConfigError(source, faults);
   return Object.freeze({ lanes });
 }
 

@@ -20,6 +20,7 @@ import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from './domain/ids.ts';
 import { realClock } from './lane/clock.ts';
 import { openSendLog } from './lane/send-log.ts';
 import { StandBy } from './lane/stand-by.ts';
+import type { Reach } from './lane/upstream.ts';
 import type { WorkerRole } from './worker-roles.ts';
 import { workflowCode } from './workflow-bundle.ts';
 
@@ -65,6 +66,8 @@ export interface WorkerParts {
   readonly client: Client;
   /** one line for whoever watches the process */
   readonly say: (line: string) => void;
+  /** what the calls of a lane go to */
+  readonly reach: Reach;
   /** where each call is logged; null for nowhere */
   readonly sendLogFile: string | null;
 }
@@ -135,10 +138,20 @@ async function laneDeskWorker({ connection, client }: WorkerParts): Promise<Work
 }
 
 /** Opens the lanes that everybody can know of; those of partitions are opened by their first items. */
-async function startStandBy({ config, connection, client, say, sendLogFile }: WorkerParts): Promise<StandBy> {
+async function startStandBy(parts: WorkerParts): Promise<StandBy> {
+  const { config, connection, client, say, reach, sendLogFile } = parts;
   const process = `${hostname()}:${pid}:${randomUUID().slice(0, 8)}`;
   for (const [name, { policy, fingerprint }] of config.lanes)
     if (policy.partitionBy === null) await openLane(client, name, { process, fingerprint });
   const sendLog = sendLogFile === null ? null : openSendLog(sendLogFile, { process, host: hostname() });
-  return new StandBy({ process, lanes: config.lanes, connection, client, clock: realClock, say, sendLog });
+  return new StandBy({
+    process,
+    lanes: config.lanes,
+    connection,
+    client,
+    clock: realClock,
+    say,
+    reach,
+    sendLog,
+  });
 }

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { ConfigError, loadConfig } from '../config.ts';
 import { connectClient, connectNative } from '../connection.ts';
+import { overHttp } from '../lane/upstream.ts';
 import { namespaceWarnings } from '../namespace.ts';
 import { WORKER_ROLES } from '../worker-roles.ts';
 import { CliError, EXIT } from './exit.ts';
@@ -54,6 +55,7 @@ async function run({ config: file, roles, sendLog, json }: z.infer<typeof flagsS
       connection,
       client,
       say: (line) => say('lane', line),
+      reach: overHttp,
       sendLogFile: sendLog ?? null,
     });
     say('ready', `worker ready as ${roles.join(' and ')}; lanes: ${[...config.lanes.keys()].join(', ')}`);

@@ -8,7 +8,7 @@ import { confirmClaim } from './confirm-claim.ts';
 import type { Gate } from './gate.ts';
 import type { LaneSendLog } from './send-log.ts';
 import { Sender } from './sender.ts';
-import { UpstreamConnection } from './upstream-connection.ts';
+import type { Reach, Upstream } from './upstream.ts';
 
 /** Confirmations are waited for at most this long: one that comes later is worth no call. */
 const CONFIRM_WITHIN_MS = 5_000;
@@ -33,6 +33,7 @@ export interface LaneConsumerParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly say: (line: string) => void;
+  readonly reach: Reach;
   /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
   readonly store: () => Promise<void>;
   /** null: calls are not logged */
@@ -57,7 +58,7 @@ export interface LaneConsumerParts {
 export class LaneConsumer {
   readonly #parts: LaneConsumerParts;
   readonly #gate: Gate;
-  readonly #upstream: UpstreamConnection;
+  readonly #upstream: Upstream;
   readonly #sender: Sender;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
@@ -66,10 +67,10 @@ export class LaneConsumer {
   constructor(parts: LaneConsumerParts) {
     this.#parts = parts;
     this.#gate = parts.gate;
-    this.#upstream = new UpstreamConnection(parts.config.baseUrl);
+    this.#upstream = parts.reach(parts.name, parts.config);
     this.#sender = new Sender({
       gate: parts.gate,
-      connection: this.#upstream,
+      upstream: this.#upstream,
       log: parts.log,
       fail: (error) => this.#fail(error),
     });

@@ -10,6 +10,7 @@ import { LaneConsumer } from './consumer.ts';
 import { Gate } from './gate.ts';
 import { Lease } from './lease.ts';
 import type { LaneSendLog, SendLog } from './send-log.ts';
+import type { Reach } from './upstream.ts';
 
 /** One try to store something with the lane workflow, or to give the lane back. */
 const STORE_WITHIN_MS = 2_000;
@@ -23,6 +24,7 @@ export interface LaneHoldParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly say: (line: string) => void;
+  readonly reach: Reach;
   /** null: calls are not logged */
   readonly sendLog: SendLog | null;
   /** as the send log and evidence name this process */
@@ -47,7 +49,7 @@ export class LaneHold {
   readonly ended: Promise<void>;
 
   constructor(parts: LaneHoldParts) {
-    const { config, order, taskToken, client, clock, connection, say, sendLog, process } = parts;
+    const { config, order, taskToken, client, clock, connection, say, reach, sendLog, process } = parts;
     this.#parts = parts;
     const { leaseMs } = order;
     this.#lease = new Lease({
@@ -72,6 +74,7 @@ export class LaneHold {
       client,
       clock,
       say,
+      reach,
       store: () => this.#store(),
       log: this.#log,
     });

@@ -1,11 +1,12 @@
 import type { CallEnd, Verdict } from '../domain/verdict.ts';
 import type { Departure, Gate } from './gate.ts';
 import type { LaneSendLog, OpenEntry } from './send-log.ts';
-import type { UpstreamConnection, UpstreamRequest } from './upstream-connection.ts';
+import type { UpstreamRequest } from './upstream-connection.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface SenderParts {
   readonly gate: Gate;
-  readonly connection: UpstreamConnection;
+  readonly upstream: Upstream;
   /** null: calls are not logged */
   readonly log: LaneSendLog | null;
   /** Ends the hold of the lane: it can't be used as it should. */
@@ -31,9 +32,9 @@ export class Sender {
 
   /** Undefined when the lane no longer let the call leave once its connection stood. */
   async send(request: UpstreamRequest, key: string, attempt: number): Promise<SentCall | undefined> {
-    const { gate, connection } = this.#parts;
+    const { gate, upstream } = this.#parts;
     let left: LeftCall | undefined;
-    const end = await connection.call(request, {
+    const observer = {
       mayLeave: () => {
         left = this.#leave(request, key, attempt);
         return left !== undefined;
@@ -42,7 +43,8 @@ export class Sender {
         const answeredMs = left?.departure.answered();
         if (answeredMs !== undefined) left?.entry?.answered(answeredMs);
       },
-    });
+    };
+    const end = await upstream.call(request, observer, { key, attempt });
     if (end.kind === 'kept') return undefined;
     return {
       end,

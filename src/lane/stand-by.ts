@@ -10,6 +10,7 @@ import { type LaneConfig, configOfPartition } from '../domain/policy.ts';
 import type { Clock } from './clock.ts';
 import { LaneHold } from './lane-hold.ts';
 import type { SendLog } from './send-log.ts';
+import type { Reach } from './upstream.ts';
 
 /** A process never holds so many lanes; holding costs a slot for a moment only. */
 const MOST_AT_ONCE = 1_000;
@@ -29,6 +30,7 @@ export interface StandByParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly say: (line: string) => void;
+  readonly reach: Reach;
   /** null: calls are not logged */
   readonly sendLog: SendLog | null;
 }
@@ -113,12 +115,12 @@ export class StandBy {
 
   /** Takes up a lane. Never returns: the activity is completed by its token, when the hold ends. */
   async #hold(order: Parameters<ProcessActivities['holdLane']>[0]): Promise<never> {
-    const { connection, client, clock, say, sendLog, process } = this.#parts;
+    const { lanes: _lanes, ...parts } = this.#parts;
     const config = this.#configOf(order.name);
     if (config === undefined || this.#stoppedBecause !== null || this.#holds.has(order.name))
       throw ApplicationFailure.nonRetryable(`lane ${order.name} can't be held here any more`, 'NotMe');
     const { taskToken } = Context.current().info;
-    const hold = new LaneHold({ config, order, taskToken, connection, client, clock, say, sendLog, process });
+    const hold = new LaneHold({ ...parts, config, order, taskToken });
     this.#holds.set(order.name, hold);
     hold.ended.then(
       () => this.#holds.delete(order.name),

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { AnswerHeaders, CallEnd } from '../domain/verdict.ts';
 
 /** Answers are read up to here; more is neither evidence nor worth the memory. */
-const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_BODY_BYTES = 64 * 1024;
 /** Below the 5 s after which most servers close an idle connection: a call that meets such a closing is ambiguous. */
 const IDLE_CONNECTION_MS = 4_000;
 
@@ -155,7 +155,8 @@ class PartialAnswer {
   }
 }
 
-function meaningfulHeaders(headers: http.IncomingHttpHeaders): AnswerHeaders {
+/** By their lower-case names. */
+export function meaningfulHeaders(headers: http.IncomingHttpHeaders): AnswerHeaders {
   const one = (name: string) => {
     const value = headers[name];
     return Array.isArray(value) ? value[0] : value;

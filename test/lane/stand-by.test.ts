@@ -4,6 +4,7 @@ import { openLane } from '../../src/client/open-lane.ts';
 import type { LaneConfig } from '../../src/domain/policy.ts';
 import { realClock } from '../../src/lane/clock.ts';
 import { StandBy } from '../../src/lane/stand-by.ts';
+import { overHttp } from '../../src/lane/upstream.ts';
 import { laneConfig } from '../support/lane.ts';
 import { type Stage, devServerStage } from '../support/stage.ts';
 import { until } from '../support/wait.ts';
@@ -23,6 +24,7 @@ async function standBy(process: string, config: LaneConfig, said: string[] = [])
     client: stage.client,
     clock: realClock,
     say: (line) => void said.push(line),
+    reach: overHttp,
     sendLog: null,
   });
 }

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import {
@@ -15,12 +14,12 @@ import { type DevServerOptions, startDevServer } from '../../src/dev/temporal/de
 import { startTimeSkipping } from '../../src/dev/temporal/time-skipping.ts';
 import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from '../../src/domain/ids.ts';
 import type { LaneConfig } from '../../src/domain/policy.ts';
-import { LaneConsumer } from '../../src/lane/consumer.ts';
-import { UNSHARED } from '../../src/lane/cover.ts';
-import { Gate } from '../../src/lane/gate.ts';
+import type { LaneConsumer } from '../../src/lane/consumer.ts';
+import { overHttp } from '../../src/lane/upstream.ts';
+import { MovableClock } from '../../src/testing/clock.ts';
+import { TestConsumers } from '../../src/testing/consumers.ts';
+import { skipTime } from '../../src/testing/skip-time.ts';
 import { bundleWorkflows } from './bundle.ts';
-import { MovableClock } from './clock.ts';
-import { GIVE_UP_AFTER_MS } from './wait.ts';
 
 // Tests make workers and upstreams fail on purpose.
 Runtime.install({
@@ -103,19 +102,6 @@ function skippingServer(environment: TestWorkflowEnvironment): Server {
   };
 }
 
-/** The server's time stands while an activity runs, and also while one waits in a queue that nobody polls. */
-async function skipTime(environment: TestWorkflowEnvironment, ms: number): Promise<void> {
-  const giveUp = new AbortController();
-  const standsStill = sleep(GIVE_UP_AFTER_MS, undefined, { signal: giveUp.signal }).then(() => {
-    throw new Error('time stands still: an activity runs, or waits in a queue that nobody polls');
-  });
-  try {
-    await Promise.race([environment.sleep(ms), standsStill]);
-  } finally {
-    giveUp.abort();
-  }
-}
-
 async function stageOn(server: Server): Promise<Stage> {
   const { client, connection } = server;
   const workflowBundle = await bundleWorkflows();
@@ -123,7 +109,7 @@ async function stageOn(server: Server): Promise<Stage> {
   const clock = new MovableClock();
   const said: string[] = [];
   const say = (line: string) => void said.push(line);
-  const consumers = new Map<string, { consumer: LaneConsumer; running: Promise<void> }>();
+  const consumers = new TestConsumers({ holder: 'stage', connection, client, clock, say, reach: overHttp });
   let dispatch: { worker: Worker; running: Promise<void> } | undefined;
   let laneDesk: { worker: Worker; running: Promise<void> } | undefined;
 
@@ -168,34 +154,17 @@ async function stageOn(server: Server): Promise<Stage> {
     openLane(config) {
       const { lane } = config.policy;
       lanes.set(lane, config);
-      const consumer = new LaneConsumer({
-        name: lane,
-        holder: 'stage',
-        config,
-        gate: new Gate({ config, clock, cover: UNSHARED }),
-        connection,
-        client,
-        clock,
-        say,
-        // Nobody takes the lane up after this consumer.
-        store: () => Promise.resolve(),
-        log: null,
-      });
-      consumers.set(lane, { consumer, running: consumer.start() });
-      return consumer;
+      return consumers.open(lane, config);
     },
     async closeLane(lane) {
-      const open = consumers.get(lane);
-      consumers.delete(lane);
-      await open?.consumer.stop('the test is over');
-      await open?.running;
+      await consumers.close(lane);
     },
     async pass(ms) {
       clock.move(ms);
       await server.skip(ms);
     },
     async close() {
-      for (const lane of consumers.keys()) await stage.closeLane(lane);
+      await consumers.closeAll();
       await stage.stopDispatch();
       laneDesk?.worker.shutdown();
       await laneDesk?.running;

@@ -1,4 +1,4 @@
-import { type Clock, realClock } from '../../src/lane/clock.ts';
+import { type Clock, realClock } from '../lane/clock.ts';
 
 /** The real time, ahead by as much as a test has let pass without waiting. */
 export class MovableClock implements Clock {

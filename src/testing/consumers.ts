@@ -1,0 +1,62 @@
+import type { Client } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
+import type { LaneConfig } from '../domain/policy.ts';
+import type { Clock } from '../lane/clock.ts';
+import { LaneConsumer } from '../lane/consumer.ts';
+import { UNSHARED } from '../lane/cover.ts';
+import { Gate } from '../lane/gate.ts';
+import type { Reach } from '../lane/upstream.ts';
+
+export interface ConsumersParts {
+  /** as evidence names who called */
+  readonly holder: string;
+  readonly connection: NativeConnection;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly say: (line: string) => void;
+  readonly reach: Reach;
+}
+
+/**
+ * Lane consumers that are started directly, with a clock that the test moves. A lease is an activity that never ends,
+ * and would keep the server from skipping time: see docs/decisions/0011.
+ */
+export class TestConsumers {
+  readonly #parts: ConsumersParts;
+  readonly #open = new Map<string, { consumer: LaneConsumer; running: Promise<void> }>();
+
+  constructor(parts: ConsumersParts) {
+    this.#parts = parts;
+  }
+
+  has(name: string): boolean {
+    return this.#open.has(name);
+  }
+
+  /** @param name the lane's full name */
+  open(name: string, config: LaneConfig): LaneConsumer {
+    const { clock } = this.#parts;
+    const consumer = new LaneConsumer({
+      ...this.#parts,
+      name,
+      config,
+      gate: new Gate({ config, clock, cover: UNSHARED }),
+      // Nobody takes the lane up after this consumer.
+      store: () => Promise.resolve(),
+      log: null,
+    });
+    this.#open.set(name, { consumer, running: consumer.start() });
+    return consumer;
+  }
+
+  async close(name: string): Promise<void> {
+    const open = this.#open.get(name);
+    this.#open.delete(name);
+    await open?.consumer.stop('the test is over');
+    await open?.running;
+  }
+
+  async closeAll(): Promise<void> {
+    for (const name of this.#open.keys()) await this.close(name);
+  }
+}
