@@ -28,9 +28,7 @@ export async function waitForBatch(
   batchId: string,
   options: WaitOptions = {},
 ): Promise<BatchStatus> {
-  const open = ({ counts }: BatchStatus) =>
-    counts.pending + counts.open === 0 ? null : `${counts.pending} items unanswered, ${counts.open} open`;
-  return await look(`batch "${batchId}"`, () => batchStatus(client, batchId), open, options);
+  return await look(`batch "${batchId}"`, () => batchStatus(client, batchId), batchOpen, options);
 }
 
 /**
@@ -44,8 +42,16 @@ export async function waitForItem(
   key: string,
   options: WaitOptions = {},
 ): Promise<ItemRecord> {
-  const open = ({ state }: ItemRecord) => (isParked(state) || hasEnded(state) ? null : `it is ${state}`);
-  return await look(`item "${key}"`, () => itemRecord(client, key), open, options);
+  return await look(`item "${key}"`, () => itemRecord(client, key), itemOpen, options);
+}
+
+function batchOpen({ counts }: BatchStatus): string | null {
+  if (counts.pending + counts.open === 0) return null;
+  return `${counts.pending} items unanswered, ${counts.open} open`;
+}
+
+function itemOpen({ state }: ItemRecord): string | null {
+  return isParked(state) || hasEnded(state) ? null : `it is ${state}`;
 }
 
 /** @param open says what is still open, or null */

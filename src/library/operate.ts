@@ -1,7 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { operateLane } from '../client.ts';
 import type { LaneRecord } from '../domain/lane-record.ts';
-import type { Named, OverrideAsked } from '../workflows/lane-messages.ts';
+import type { Named } from '../workflows/named.ts';
+import type { OverrideAsked } from '../workflows/lane-messages.ts';
 
 type OnLane<Asked> = (lane: string, asked: Asked) => Promise<LaneRecord>;
 

@@ -54,7 +54,9 @@ test('an operation that is no function is named', () => {
 });
 
 test('lanes with the same functions have the same fingerprint in every process', () => {
-  const fingerprint = () =>
-    checkLanes({ lanes: { releases: lane } }, {}, say).config.lanes.get('releases')?.fingerprint;
   assert.equal(fingerprint(), fingerprint());
 });
+
+function fingerprint(): string | undefined {
+  return checkLanes({ lanes: { releases: lane } }, {}, say).config.lanes.get('releases')?.fingerprint;
+}
