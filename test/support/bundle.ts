@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { DefaultLogger, type WorkflowBundleOption, bundleWorkflowCode } from '@temporalio/worker';
-import { BUILT_BUNDLE, workflowsFolder } from '../../src/workflow-bundle.ts';
+import { BUILT_BUNDLE, workflowSources } from '../../src/workflow-bundle.ts';
 
 /** What the bundle is made of, besides packages. */
 const SOURCES = ['workflows', 'domain', 'activities'].map(
@@ -22,7 +22,7 @@ export function bundleWorkflows(): Promise<WorkflowBundleOption> {
 async function freshBundle(): Promise<WorkflowBundleOption> {
   const codePath = fileURLToPath(new URL(`../../dist/${BUILT_BUNDLE}`, import.meta.url));
   if (existsSync(codePath) && statSync(codePath).mtimeMs > lastChangeMs()) return { codePath };
-  return await bundleWorkflowCode({ workflowsPath: workflowsFolder(), logger: new DefaultLogger('WARN') });
+  return await bundleWorkflowCode({ ...workflowSources(), logger: new DefaultLogger('WARN') });
 }
 
 function lastChangeMs(): number {
