@@ -58,7 +58,7 @@ export interface LaneActivities {
 
 /** Run by whoever runs lane workflows. */
 export interface LaneDeskActivities {
-  /** Whether no unparked item of the lane is open. */
+  /** Whether no unparked item of the lane is open, and nobody waits for a lookup in it. */
   laneIsIdle(name: string): Promise<boolean>;
 }
 

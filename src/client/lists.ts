@@ -18,6 +18,12 @@ export async function countOpenItems(
   return (await client.workflow.count(`${items} AND ${state}`)).count;
 }
 
+/** Whether a reconciliation waits for lookups of a lane, by its full name. */
+export async function isReconciling(client: Client, name: string): Promise<boolean> {
+  const query = `OnelaneLane = ${quoted(name)} AND WorkflowType = 'reconcile' AND ExecutionStatus = 'Running'`;
+  return (await client.workflow.count(query)).count > 0;
+}
+
 /**
  * The part of a query that finds items: those of a lane and of all its partitions, of one partition by its full
  * name, or of all lanes when it is null.

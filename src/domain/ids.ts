@@ -5,7 +5,7 @@
  * as long as they don't begin with one of the prefixes that are ours.
  */
 
-const RESERVED_KEY_PREFIXES = ['batch/', 'lane/', 'schedule/'] as const;
+const RESERVED_KEY_PREFIXES = ['batch/', 'lane/', 'reconcile/', 'schedule/'] as const;
 
 /** The task queue of everything but calls to upstreams: dispatch and items. */
 export const DISPATCH_TASK_QUEUE = 'onelane';
@@ -40,6 +40,11 @@ export function laneWorkflowId(name: string): string {
 
 export function parseLaneWorkflowId(workflowId: string): string | undefined {
   return /^lane\/(.+)$/.exec(workflowId)?.[1];
+}
+
+/** Of one page of a reconciliation. `id` is made of what is asked, so that asking the same meanwhile is the same. */
+export function reconcileWorkflowId(name: string, id: string): string {
+  return `reconcile/${name}/${id}`;
 }
 
 /** The lane's durable queue. Its only consumer is the lane's holder. */

@@ -2,3 +2,4 @@
 export { dispatchBatch } from './dispatch-batch.ts';
 export { deliverItem } from './deliver-item.ts';
 export { lane } from './lane.ts';
+export { reconcile } from './reconcile.ts';

@@ -64,6 +64,7 @@ describe('names in Temporal', () => {
       ),
     );
     assert.equal(reservedPrefixOf('schedule/nightly'), 'schedule/');
+    assert.equal(reservedPrefixOf('reconcile/releases/1'), 'reconcile/');
     assert.equal(reservedPrefixOf('lanes/1'), undefined);
   });
 });

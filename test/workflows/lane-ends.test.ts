@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openLane } from '../../src/client/open-lane.ts';
 import { operateLane } from '../../src/client.ts';
-import { laneWorkflowId } from '../../src/domain/ids.ts';
+import { laneWorkflowId, reconcileWorkflowId } from '../../src/domain/ids.ts';
 import { ONELANE_LANE, ONELANE_STATE } from '../../src/workflows/visibility.ts';
 import { type FakeHold, REPORT } from '../support/fake-process.ts';
 import { SENT, WINDOW, withFleet } from '../support/fleet.ts';
@@ -107,7 +107,7 @@ test("an idle partition's lane ends, and comes back with its window", async () =
   });
 });
 
-test("a partition's lane does not end under an item that is open, but under one that is parked", async () => {
+test("a partition's lane does not end under an open item or a reconciliation, but under a parked item", async () => {
   await withFleet(stage, 'items/acme', async ({ name, standBy, record }) => {
     const item = (state: string) =>
       stage.client.workflow.start('deliverItem', {
@@ -120,12 +120,21 @@ test("a partition's lane does not end under an item that is open, but under one 
       });
     const waiting = await item('waiting');
     await item('dead');
+    const reconciling = await stage.client.workflow.start('reconcile', {
+      workflowId: reconcileWorkflowId(name, 'a'),
+      taskQueue: 'nobody',
+      typedSearchAttributes: [{ key: ONELANE_LANE, value: name }],
+    });
     const a = await standBy('a', { idleAfterMs: 300 });
     const hold = await a.holdOf(1);
     await hold.keep();
     await until('it has asked twice whether it is idle', async () => (await idleAnswers(name)) >= 2);
     assert.equal((await record()).holder?.epoch, 1);
     await waiting.terminate();
+    const answers = await idleAnswers(name);
+    await until('it has asked twice more', async () => (await idleAnswers(name)) >= answers + 2);
+    assert.equal((await record()).holder?.epoch, 1);
+    await reconciling.terminate();
     await hold.wantedBack();
     await hold.giveBack();
     await untilEnded(name);
