@@ -24,7 +24,7 @@ describe('a sound lanes.yaml', () => {
           leaseMs: 15_000,
           retry: { budget: null, initialMs: 1_000, maxMs: 300_000 },
           deadlineMs: null,
-          slotWaitMs: 68_000,
+          slotWaitMs: 75_000,
         },
       },
       baseUrl: 'https://api.example/v1',
@@ -66,7 +66,7 @@ describe('a sound lanes.yaml', () => {
       leaseMs: 5_000,
       retry: { budget: 7, initialMs: 2_000, maxMs: 3_600_000 },
       deadlineMs: 86_400_000,
-      slotWaitMs: 182_000,
+      slotWaitMs: 244_000,
     });
     assert.equal(config.policy.keyTemplate, 'release:{payload.package}');
     assert.deepEqual(config.limit, { requests: 5, perMs: 60_000, burst: 3, arrivalWithinMs: 50 });

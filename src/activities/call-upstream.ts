@@ -14,6 +14,7 @@ import type { Clock } from '../lane/clock.ts';
 import type { Claim } from '../lane/confirm-claim.ts';
 import { type Gate, GivenBack } from '../lane/gate.ts';
 import type { Sender, SentCall } from '../lane/sender.ts';
+import type { Turn } from '../lane/turns.ts';
 import type { UpstreamRequest } from '../lane/upstream-connection.ts';
 import type { LaneActivities } from './contract.ts';
 import { evidenceOf } from './evidence.ts';
@@ -88,22 +89,34 @@ class Attempt {
 
   async #callInTurn(): Promise<CallOutcome> {
     for (;;) {
-      await this.#waitForTurn();
-      const { policy, deadlineMs } = this.#task;
-      const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
-      if (unfit !== undefined) return this.#conclude(unfit);
-      await this.#claim();
-      const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#lifeNumber);
-      if (sent !== undefined) return await this.#judge(sent);
+      const turn = await this.#waitForTurn();
+      try {
+        const outcome = await this.#takeTurn();
+        if (outcome !== undefined) return outcome;
+      } finally {
+        turn.end();
+      }
     }
   }
 
-  async #waitForTurn(): Promise<void> {
+  /** Undefined when the lane no longer let the call leave. */
+  async #takeTurn(): Promise<CallOutcome | undefined> {
+    const { policy, deadlineMs } = this.#task;
+    const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
+    if (unfit !== undefined) return this.#conclude(unfit);
+    await this.#claim();
+    const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#lifeNumber);
+    return sent && (await this.#judge(sent));
+  }
+
+  async #waitForTurn(): Promise<Turn> {
     try {
-      await this.#parts.gate.enter(this.#context.cancellationSignal);
+      return await this.#parts.gate.enter(this.#context.cancellationSignal);
     } catch (error) {
-      if (!(error instanceof GivenBack)) throw error;
-      this.#giveBack(error.message);
+      if (error instanceof GivenBack) this.#giveBack(error.message);
+      // Cancelled, or paused by an operator, before anything left.
+      this.#record(givenBack(this.#attempts, this.#number));
+      throw error;
     }
   }
 

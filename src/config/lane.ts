@@ -86,8 +86,9 @@ function laneConfig(name: string, lane: LaneFields, upstream: Upstream): LaneCon
         leaseMs: lane.lease,
         retry: { budget: lane.retry.budget, initialMs: lane.retry.initial, maxMs: lane.retry.max },
         deadlineMs: lane.deadline,
-        // After a start or a takeover a full window counts as just used, and the calls before this one take another.
-        slotWaitMs: 2 * lane.limit.per + timeout + SLOT_WAIT_MARGIN_MS,
+        // After a start or a takeover a full window counts as just used, and the calls before this one take another:
+        // those that left, and the one whose item waits before this one's.
+        slotWaitMs: 3 * lane.limit.per + 2 * timeout + SLOT_WAIT_MARGIN_MS,
       },
     },
     ...upstream,

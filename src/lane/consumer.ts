@@ -10,6 +10,12 @@ import type { LaneSendLog } from './send-log.ts';
 import { Sender } from './sender.ts';
 import type { Reach, Upstream } from './upstream.ts';
 
+/**
+ * Items that wait in the gate while others are being sent. Handing an item over takes the server some writes, and on
+ * a busy one that is longer than the pace waits: the quota would be lost for good. See docs/decisions/0012.
+ */
+const AT_HAND = 1;
+
 /** Confirmations are waited for at most this long: one that comes later is worth no call. */
 const CONFIRM_WITHIN_MS = 5_000;
 
@@ -126,7 +132,7 @@ export class LaneConsumer {
           store,
         }),
       },
-      maxConcurrentActivityTaskExecutions: maxInFlight,
+      maxConcurrentActivityTaskExecutions: maxInFlight + AT_HAND,
       // A second poll would take an item out of the queue that another slot could not send any sooner.
       activityTaskPollerBehavior: { type: 'simple-maximum', maximum: 1 },
       // By itself the SDK holds beats back for 80 % of the lease, so that a single lost one would cost it.

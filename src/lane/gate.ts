@@ -1,15 +1,15 @@
 import type { HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LaneReport, LaneState } from '../domain/lane-state.ts';
-import { type OpenCall, Pace } from '../domain/pace.ts';
+import type { OpenCall, Pace } from '../domain/pace.ts';
+import { paceAfter } from '../domain/pace-after.ts';
 import type { LaneConfig, Limit } from '../domain/policy.ts';
 import type { Clock } from './clock.ts';
 import type { Cover } from './cover.ts';
 import { HeldLane } from './held-lane.ts';
+import { type Place, type Turn, Turns } from './turns.ts';
 
 /** A closure up to this long is waited out in the slot; a longer one shows as backlog instead. */
 const WAITED_OUT_MS = 5_000;
-/** A window up to this long is waited out before a lane's very first call. */
-const WAITED_OUT_AT_FIRST_MS = 60_000;
 /** Between two askings for a confirmation that does not come. */
 const UNCONFIRMED_WAIT_MS = 100;
 
@@ -39,8 +39,9 @@ export interface GateParts {
 /**
  * The one place through which every call of a lane leaves: lease, pace, closures, probes and pauses.
  *
- * Whoever wants to call waits in `enter`, makes its connection, and asks `depart` at the last moment before
- * the first byte, since connecting takes time, and lane or lease may be gone meanwhile.
+ * Whoever wants to call waits in `enter` for its turn, makes its connection, and asks `depart` at the last moment
+ * before the first byte, since connecting takes time, and lane or lease may be gone meanwhile. There are as many turns
+ * as calls may be open; more items than that may wait here, so that the next is at hand when one has ended.
  */
 export class Gate {
   readonly #config: LaneConfig;
@@ -49,7 +50,7 @@ export class Gate {
   readonly #pace: Pace;
   readonly #lane: HeldLane;
   readonly #open = new Set<OpenCall>();
-  #waiting = 0;
+  readonly #turns = new Turns(() => this.#changed());
   #stoppedBecause: string | null = null;
   #change = new AbortController();
 
@@ -62,51 +63,41 @@ export class Gate {
     this.#clock = clock;
     this.#cover = cover;
     this.#lane = new HeldLane(config, clock, view ?? null);
-    this.#pace = new Pace(this.limit, this.#timeoutMs);
-    this.#assumeCallsOf(last);
+    this.#pace = paceAfter(last, this.limit, this.#timeoutMs, clock.monotonicMs());
   }
 
   get #timeoutMs(): number {
     return this.#config.policy.delivery.timeoutMs;
   }
 
-  #assumeCallsOf(last: LastHold): void {
-    const nowMs = this.#clock.monotonicMs();
-    switch (last.kind) {
-      case 'none':
-        // Nobody is known to have called. Where it costs little, not even that is relied on.
-        if (this.#config.limit.perMs <= WAITED_OUT_AT_FIRST_MS) this.#pace.assumeFullWindow(nowMs);
-        return;
-      case 'unknown':
-        // Whoever called before us may have used up the window a moment ago.
-        return this.#pace.assumeFullWindow(nowMs);
-      case 'handedOver':
-        return this.#pace.continueFrom(last.window, nowMs);
-      case 'lost':
-        return this.#pace.takeOverFrom(last.window, last.leaseMs, nowMs);
-    }
-  }
-
   /** Waits until a call may leave. Rejects with `GivenBack` when that is no longer worth waiting for in the slot. */
-  async enter(signal: AbortSignal): Promise<void> {
-    this.#waiting++;
+  async enter(signal: AbortSignal): Promise<Turn> {
+    const place = this.#turns.line();
     try {
-      await this.#untilMayLeave(signal);
+      await this.#untilMayLeave(place, signal);
+      return place.take();
     } finally {
-      this.#waiting--;
+      place.leave();
     }
   }
 
-  async #untilMayLeave(signal: AbortSignal): Promise<void> {
+  async #untilMayLeave(place: Place, signal: AbortSignal): Promise<void> {
     for (;;) {
       signal.throwIfAborted();
       const because = this.#notWorthWaiting();
       if (because !== null) throw new GivenBack(because);
-      const waitMs = this.#earliestMs() - this.#clock.monotonicMs();
+      const waitMs = place.isNext(this.#mostTurns)
+        ? this.#earliestMs() - this.#clock.monotonicMs()
+        : Infinity;
       if (waitMs > 0) await this.#sleepOrChange(waitMs, signal);
       else if (this.#cover.covers(this.#timeoutMs)) return;
       else await this.#confirm(signal);
     }
+  }
+
+  /** A lane that probes has one: connections to an upstream that is away must not be tried side by side. */
+  get #mostTurns(): number {
+    return this.state.probing ? 1 : this.maxInFlight;
   }
 
   async #confirm(signal: AbortSignal): Promise<void> {
@@ -236,7 +227,7 @@ export class Gate {
 
   /** Some item is being sent, or waits to be. */
   get busy(): boolean {
-    return this.inFlight > 0 || this.#waiting > 0;
+    return this.#turns.busy;
   }
 
   /** All that the next holder needs. Announces the limit of the newest view, whether or not it is used already. */

@@ -6,6 +6,7 @@ import type { CallEnd } from '../../src/domain/verdict.ts';
 import type { Clock } from '../../src/lane/clock.ts';
 import { UNSHARED } from '../../src/lane/cover.ts';
 import { type Departure, Gate, GivenBack } from '../../src/lane/gate.ts';
+import type { Turn } from '../../src/lane/turns.ts';
 import { type LaneChanges, laneConfig } from '../support/lane.ts';
 
 /** Stands still until the test moves it. */
@@ -164,8 +165,6 @@ describe('the pace at the gate', () => {
 describe('a closed lane', () => {
   it('is waited out in the slot up to 5 s, and nothing leaves meanwhile', async () => {
     const { gate, clock } = await openGate();
-    const waiting = wait(gate);
-    assert.deepEqual(await waiting(), { state: 'entered' });
     gate.report(throttled(5_000));
     const next = wait(gate);
     assert.equal(gate.worthPolling(), true);
@@ -219,9 +218,8 @@ describe('a probe', () => {
   it('goes alone after a closing, though three calls may be in flight; its success lets the others go', async () => {
     const { gate, clock } = await openGate({ maxInFlight: 3 });
     gate.report(throttled(2_000));
-    const waiting = [wait(gate), wait(gate), wait(gate)];
     await clock.move(2_000);
-    for (const one of waiting) assert.deepEqual(await one(), { state: 'entered' });
+    const turn = await entered(gate);
     const probe = departed(gate);
     assert.equal(probe.probe, true);
     assert.equal(gate.depart(), undefined);
@@ -233,6 +231,7 @@ describe('a probe', () => {
     for (const other of others) assert.deepEqual(await other(), { state: 'waiting' });
     gate.report(succeeded('a', true));
     probe.ended();
+    turn.end();
     for (const other of others) assert.deepEqual(await other(), { state: 'entered' });
     assert.deepEqual([departed(gate).probe, departed(gate).probe], [false, false]);
   });
@@ -284,6 +283,69 @@ describe('a hold, which RateLimit headers ask for', () => {
     const waiting = wait(gate);
     gate.hold(6_000);
     assert.deepEqual(await waiting(), { state: 'given back', because: 'lane closed for 6000 ms' });
+  });
+});
+
+/** Enters when nobody is in the way. */
+async function entered(gate: Gate): Promise<Turn> {
+  return await gate.enter(new AbortController().signal);
+}
+
+describe('turns', () => {
+  const open = { limit: { requests: 100, perMs: 1_000, burst: 100, arrivalWithinMs: null } };
+
+  it('as many items have one as calls may be open; the others follow in the order in which they came', async () => {
+    const { gate } = await openGate({ ...open, maxInFlight: 2 });
+    const [first, second] = [await entered(gate), await entered(gate)];
+    const [third, fourth] = [wait(gate), wait(gate)];
+    assert.deepEqual([(await third()).state, (await fourth()).state], ['waiting', 'waiting']);
+    second.end();
+    assert.deepEqual([(await third()).state, (await fourth()).state], ['entered', 'waiting']);
+    first.end();
+    assert.equal((await fourth()).state, 'entered');
+  });
+
+  it('one lasts until what its call taught is stored, though the call has ended', async () => {
+    const { gate } = await openGate(open);
+    const first = await entered(gate);
+    const call = departed(gate);
+    call.answered();
+    call.ended();
+    const next = wait(gate);
+    assert.equal((await next()).state, 'waiting');
+    first.end();
+    assert.equal((await next()).state, 'entered');
+  });
+
+  it('a lane that probes has one, however many calls may be open: connections are not tried side by side', async () => {
+    const { gate, clock } = await openGate({ ...open, maxInFlight: 3 });
+    gate.report(throttled(1_000));
+    await clock.move(1_000);
+    const probe = await entered(gate);
+    const others = [wait(gate), wait(gate)];
+    assert.deepEqual(await Promise.all(others.map(async (seen) => (await seen()).state)), [
+      'waiting',
+      'waiting',
+    ]);
+    gate.report(succeeded('a', true));
+    probe.end();
+    assert.deepEqual(await Promise.all(others.map(async (seen) => (await seen()).state)), [
+      'entered',
+      'entered',
+    ]);
+  });
+
+  it('who stops waiting holds up nobody', async () => {
+    const { gate } = await openGate(open);
+    const first = await entered(gate);
+    const cancel = new AbortController();
+    const second = gate.enter(cancel.signal);
+    const third = wait(gate);
+    cancel.abort(new Error('cancelled'));
+    await assert.rejects(second, { message: 'cancelled' });
+    assert.equal((await third()).state, 'waiting');
+    first.end();
+    assert.equal((await third()).state, 'entered');
   });
 });
 
