@@ -21,6 +21,8 @@ const ONE_POLL = { type: 'simple-maximum', maximum: 1 } as const;
 const ASK_AGAIN_MS = 50;
 /** Only a process with another file can answer; nobody may have one. */
 const OTHER_FILE_MS = 5_000;
+/** A claim is to be answered within a second. */
+const BEATS_WITHIN_MS = 500;
 
 export interface StandByParts {
   /** unique among all processes that ever ran */
@@ -94,6 +96,7 @@ export class StandBy {
       throw notMe(`the lanes.yaml of process ${process} has no lane ${name}`, OTHER_FILE_MS);
     if (this.#stoppedBecause !== null || this.#holds.has(name))
       throw notMe(`process ${process} can't hold lane ${name} now`, ASK_AGAIN_MS);
+    await this.#checkBeats();
     const { leaseMs } = config.policy.delivery;
     const { limit, maxInFlight, fingerprint, idleAfterMs } = config;
     return {
@@ -105,6 +108,18 @@ export class StandBy {
       maxInFlight,
       idleAfterMs,
     };
+  }
+
+  /** A process that reaches the server, but not with heartbeats, would lose each lease that it is given. */
+  async #checkBeats(): Promise<void> {
+    const { client, process } = this.#parts;
+    const { taskToken } = Context.current().info;
+    try {
+      await client.withDeadline(Date.now() + BEATS_WITHIN_MS, () => client.activity.heartbeat(taskToken));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      throw notMe(`process ${process} can't send heartbeats: ${why}`, ASK_AGAIN_MS);
+    }
   }
 
   #configOf(name: string): LaneConfig | undefined {
