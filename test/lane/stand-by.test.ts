@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { HeartbeatGate } from '../../bench/fleet/heartbeat-gate.ts';
 import { openLane } from '../../src/client/open-lane.ts';
+import { pendingActivityOf } from '../../src/client/pending-activity.ts';
+import { laneWorkflowId } from '../../src/domain/ids.ts';
 import type { LaneConfig } from '../../src/domain/policy.ts';
 import { realClock } from '../../src/lane/clock.ts';
-import { StandBy } from '../../src/lane/stand-by.ts';
+import { StandBy, type StandByParts } from '../../src/lane/stand-by.ts';
 import { overHttp } from '../../src/lane/upstream.ts';
 import { laneConfig } from '../support/lane.ts';
 import { type Stage, devServerStage } from '../support/stage.ts';
@@ -16,12 +21,16 @@ before(async () => {
 });
 after(() => stage.close());
 
-async function standBy(process: string, config: LaneConfig, said: string[] = []): Promise<StandBy> {
+async function standBy(
+  process: string,
+  config: LaneConfig,
+  said: string[] = [],
+  link?: Pick<StandByParts, 'client' | 'connection'>,
+): Promise<StandBy> {
   return new StandBy({
     process,
     lanes: new Map([[config.policy.lane, config]]),
-    connection: await stage.connect(),
-    client: stage.client,
+    ...(link ?? { connection: await stage.connect(), client: stage.client }),
     clock: realClock,
     say: (line) => void said.push(line),
     reach: overHttp,
@@ -65,3 +74,39 @@ test('a lane that the file at hand does not know is left to others', async () =>
   await a.stop('SIGTERM');
   await running;
 });
+
+test('a process whose heartbeats do not arrive is not given a lane, though it stands by', async () => {
+  const gate = await HeartbeatGate.open(stage.address);
+  const said: string[] = [];
+  const address = `127.0.0.1:${gate.port}`;
+  const [connection, native] = [
+    await Connection.connect({ address }),
+    await NativeConnection.connect({ address }),
+  ];
+  try {
+    const mute = await standBy('mute', config('beats'), said, {
+      client: new Client({ connection }),
+      connection: native,
+    });
+    const running = mute.run();
+    gate.hold();
+    await openLane(stage.client, 'beats');
+    await until('it was asked', async () => (await askedTo(stage.client, 'beats')) > 2);
+    assert.deepEqual(said, []);
+    gate.release();
+    await until('it holds the lane once they do', () => said.length === 1);
+    assert.deepEqual(said, ['lane beats is held by this process, epoch 1']);
+    await mute.stop('SIGTERM');
+    await running;
+  } finally {
+    await native.close();
+    await connection.close();
+    await gate.close();
+  }
+});
+
+/** How often a process was asked to hold a lane: the attempt of the lane's claim. */
+async function askedTo(client: Client, lane: string): Promise<number> {
+  const description = await client.workflow.getHandle(laneWorkflowId(lane)).describe();
+  return pendingActivityOf(description, 'claimLane')?.attempt ?? 0;
+}

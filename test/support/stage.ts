@@ -31,6 +31,7 @@ Runtime.install({
 /** A Temporal server, and what of onelane a test lets run on it. */
 export interface Stage {
   readonly client: Client;
+  readonly address: string;
   /** A connection more: on one, each task queue has one worker. It is closed with the stage. */
   connect(): Promise<NativeConnection>;
   /** what a worker's configuration says; a test may add to it at any time */
@@ -117,6 +118,7 @@ async function stageOn(server: Server): Promise<Stage> {
 
   const stage: Stage = {
     client,
+    address: server.address,
     async connect() {
       const another = await NativeConnection.connect({ address: server.address });
       connections.push(another);
