@@ -34,10 +34,10 @@ const DESK_ENDS_WITHIN_MS = 2_000;
 const POLLS_END_WITHIN_MS = 200;
 
 /**
- * A cached lane workflow keeps some 2 MB, its copy of every module, and a process may carry hundreds of quiet ones.
- * Their histories are short: one that is not cached costs its next task some 50 ms.
+ * A cached lane workflow keeps some 0.2 MB, and a process may carry hundreds of quiet ones. Their histories are
+ * short: one that is not cached costs its next task some 50 ms.
  */
-const LANES_CACHED = 30;
+const LANES_CACHED = 100;
 
 /** Once per process, before anything else of the SDK is used. */
 export function installRuntime(): void {
