@@ -49,12 +49,14 @@ async function start(
 
 const ABSENT: Finding = { kind: 'absent', at: '2026-08-12T17:00:00.000Z', status: 404 };
 
+function lookUpButB({ key }: { key: string }): Promise<Finding> {
+  return key === 'b'
+    ? Promise.reject(ApplicationFailure.nonRetryable('the lane knows no such path'))
+    : Promise.resolve({ ...ABSENT, status: key === 'a' ? 404 : 410 });
+}
+
 test('findings come in the order of the questions; one that cannot be asked takes no other along', async () => {
-  const lookUp = ({ key }: { key: string }): Promise<Finding> =>
-    key === 'b'
-      ? Promise.reject(ApplicationFailure.nonRetryable('the lane knows no such path'))
-      : Promise.resolve({ ...ABSENT, status: key === 'a' ? 404 : 410 });
-  await withLookups('ordered', lookUp, async () => {
+  await withLookups('ordered', lookUpButB, async () => {
     const handle = await start(
       'ordered',
       ['a', 'b', 'c'].map((key) => question('ordered', key)),
