@@ -3,6 +3,7 @@
  */
 import type { DrainedLanes, KeyHolder } from '../domain/admission.ts';
 import type { Attempts } from '../domain/attempts.ts';
+import type { BatchOrders } from '../domain/batch.ts';
 import type { CallOutcome, CallTask, Finding, LookupTask } from '../domain/delivery.ts';
 import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LanePolicy } from '../domain/policy.ts';
@@ -41,8 +42,8 @@ export interface DispatchPlan {
   earlier: BatchMemo | null;
 }
 
-/** What a dispatchBatch workflow's memo says once it knows its lane's policy. */
-export interface BatchMemo {
+/** What a dispatchBatch workflow's memo says once it knows its lane's policy, or was told something. */
+export interface BatchMemo extends BatchOrders {
   /** `contentHash` of the batch */
   content: string;
   /** `digest` of the lane's key template: keys derived otherwise would be other operations */

@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
 import { z } from 'zod';
+import { BatchOrdersSchema } from '../domain/batch.ts';
 import { keyHolder } from '../client/key-holder.ts';
 import { quoted } from '../client/lists.ts';
 import { openLane } from '../client/open-lane.ts';
@@ -48,7 +49,10 @@ export function dispatchActivities({
   };
 }
 
-const BatchMemoSchema: z.ZodType<BatchMemo> = z.object({ content: z.string(), keyTemplate: z.string() });
+const BatchMemoSchema: z.ZodType<BatchMemo> = BatchOrdersSchema.extend({
+  content: z.string(),
+  keyTemplate: z.string(),
+});
 
 /** The memo of the newest earlier run of a batch that came as far as to know its policy. */
 async function earlierRun(client: Client, batch: string, runId: string): Promise<BatchMemo | null> {

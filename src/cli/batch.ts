@@ -1,24 +1,47 @@
 import { Command } from 'commander';
 import { z } from 'zod';
-import { type BatchStatus, batchStatus } from '../client.ts';
+import { type BatchStatus, batchReport, batchStatus } from '../client.ts';
+import { describeReport } from './batch-report-text.ts';
 import { EXIT } from './exit.ts';
 import { print, table } from './print.ts';
+import { wholeNumber } from './whole-number.ts';
 import { withClient } from './with-client.ts';
 
-const flagsSchema = z.object({ json: z.boolean().optional() });
+const flagsSchema = z.object({
+  report: z.boolean().optional(),
+  page: z.int().optional(),
+  json: z.boolean().optional(),
+});
+type Flags = z.infer<typeof flagsSchema>;
 
-/** `onelane batch ID`: where each of its items stands. */
+/** `onelane batch ID`: where each of its items stands; and an accounting of all of it. */
 export function batchCommand(): Command {
   return new Command('batch')
-    .description('show where each item of a batch stands; works with no worker running')
+    .description(
+      'show where each item of a batch stands, or account for all of it; works with no worker running',
+    )
     .argument('<id>', "the batch's ID")
+    .option('--report', 'account for every position of every page, in sums that must add up')
+    .option('--page <number>', 'show this page of it; by default the first, which is 0', wholeNumber)
     .option('--json', 'print one JSON object')
     .action(async (batchId: string, options: unknown) => {
-      const { json } = flagsSchema.parse(options);
-      const status = await withClient((client) => batchStatus(client, batchId));
-      print(json, status, () => describe(status));
-      process.exitCode = status.admitted ? EXIT.ok : EXIT.pending;
+      const flags = flagsSchema.parse(options);
+      if (flags.report) await report(batchId, flags);
+      else await show(batchId, flags);
     });
+}
+
+async function report(batchId: string, { json }: Flags): Promise<void> {
+  const found = await withClient((client) => batchReport(client, batchId));
+  print(json, found, () => describeReport(found));
+  if (!found.addsUp) process.exitCode = EXIT.failed;
+  else process.exitCode = found.counts.pending + found.extent.absentPages.length > 0 ? EXIT.pending : EXIT.ok;
+}
+
+async function show(batchId: string, { page, json }: Flags): Promise<void> {
+  const status = await withClient((client) => batchStatus(client, batchId, page));
+  print(json, status, () => describe(status));
+  process.exitCode = status.admitted ? EXIT.ok : EXIT.pending;
 }
 
 function describe(status: BatchStatus): string {
@@ -29,11 +52,20 @@ function describe(status: BatchStatus): string {
       'reason' in admission ? admission.reason : 'state' in admission ? `already ${admission.state}` : '';
     return [String(admission.position), key, admission.admission, state ?? '', note];
   });
-  const counts = Object.entries(status.counts).filter(([, count]) => count > 0);
+  const { counts: sums, held, discarded } = status;
+  const counts = Object.entries(sums).filter(([, count]) => count > 0);
   const told = status.from === 'workflow' ? '' : ' (no worker answered: put together from history)';
   return [
     table(['#', 'key', 'admission', 'state', ''], rows),
     `batch ${status.batchId}, lane ${status.lane}, its workflow is ${status.workflow}${told}`,
+    ...(held === null ? [] : [`paused by ${held.by}: ${held.reason}`]),
+    ...(discarded === null ? [] : [`discarded by ${discarded.by}: ${discarded.reason}`]),
     counts.map(([name, count]) => `${count} ${name}`).join(', '),
+    ...(status.page === 0 && status.pages === 1 ? [] : [pagesOf(status)]),
   ].join('\n');
+}
+
+function pagesOf({ page, pages }: BatchStatus): string {
+  const whole = pages === null ? 'how many pages there are is not told in it' : `one of ${pages} pages`;
+  return `this is page ${page}, ${whole}; --page shows another, and --report accounts for all`;
 }

@@ -1,10 +1,11 @@
 import { userInfo } from 'node:os';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { operateLane } from '../client.ts';
 import type { LaneRecord } from '../domain/lane-record.ts';
 import { CliError, EXIT } from './exit.ts';
 import { print } from './print.ts';
+import { wholeNumber } from './whole-number.ts';
 import { withClient } from './with-client.ts';
 
 const ACTS = ['pause', 'resume', 'override', 'clear', 'drain'] as const;
@@ -32,11 +33,6 @@ export function laneCommand(): Command {
     .action(async (name: string, act: string, options: unknown) =>
       run(name, act, flagsSchema.parse(options)),
     );
-}
-
-function wholeNumber(text: string): number {
-  if (!/^-?\d+$/.test(text)) throw new InvalidArgumentError(`Expected a whole number, got "${text}".`);
-  return Number(text);
 }
 
 async function run(name: string, actText: string, flags: Flags): Promise<void> {

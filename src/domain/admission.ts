@@ -188,6 +188,15 @@ export type KeyHolder =
   | { kind: 'foreign'; workflowType: string }
   | { kind: 'item'; fingerprint: string; batch: string; position: number; state: ItemState };
 
+/** Whether a batch, by its workflow ID, started this item at this position. */
+export function isStartedBy(
+  holder: Extract<KeyHolder, { kind: 'item' }>,
+  batch: string,
+  position: number,
+): boolean {
+  return holder.batch === batch && holder.position === position;
+}
+
 /** Answers a candidate whose key is taken, or undefined when it has become free. */
 export function admitTaken(candidate: Candidate, holder: KeyHolder, batch: Batch): Admission | undefined {
   const { position } = candidate;
@@ -203,8 +212,7 @@ export function admitTaken(candidate: Candidate, holder: KeyHolder, batch: Batch
         reason: `key: taken by a workflow of type ${holder.workflowType}`,
       };
     case 'item': {
-      const me = batchWorkflowId(batch.batchId, batch.page);
-      const ours = holder.batch === me && holder.position === position;
+      const ours = isStartedBy(holder, batchWorkflowId(batch.batchId, batch.page), position);
       if (holder.fingerprint !== candidate.fingerprint)
         return {
           position,
@@ -227,8 +235,8 @@ export function whyDrained({ item }: Candidate, lane: string, drained: DrainedLa
   return Object.hasOwn(drained, name) ? drained[name] : undefined;
 }
 
-/** Answers a candidate whose key is free, but whose lane takes nothing in any more. */
-export function rejectDrained({ position, item }: Candidate, because: string): Admission {
+/** Answers a candidate whose key is free, but which is not started any more. */
+export function rejectUnstarted({ position, item }: Candidate, because: string): Admission {
   return { position, key: item.key, admission: 'rejected', reason: because };
 }
 

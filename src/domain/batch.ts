@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { boundDepth, canonicalText, digest, utf8Length } from './canonical.ts';
+import type { ItemEnd } from './delivery.ts';
 import type { ItemState } from './item.ts';
 import type { Json } from './json.ts';
 
@@ -48,6 +49,11 @@ export function parseBatch(input: unknown): { ok: true; batch: Batch } | { ok: f
   return { ok: true, batch: parsed.data };
 }
 
+/** How many pages the batch has, as far as this one says: one that has no number is all of it. */
+export function pagesOf({ page, pages }: Batch): number | null {
+  return pages ?? (page === undefined ? 1 : null);
+}
+
 /** Every fault of a zod error in one line, each with the field that it is about. */
 export function describeIssues(error: z.ZodError, whole: string): string {
   return error.issues.map((issue) => `${issue.path.join('.') || whole}: ${issue.message}`).join('; ');
@@ -76,8 +82,40 @@ export type Admission =
   | { position: number; key: string | null; admission: 'rejected'; reason: string }
   | { position: number; key: string | null; admission: 'pending' };
 
+const named = z.object({ by: z.string(), reason: z.string() });
+
+/** What operators said of a batch as a whole. A memo's field that is null is dropped by the server. */
+export const BatchOrdersSchema = z.object({
+  /** paused: what is not in the slot waits, and what is started later begins held */
+  held: named.nullable().default(null),
+  /** what was not started by then never will be */
+  discarded: named.nullable().default(null),
+});
+export type BatchOrders = Readonly<z.infer<typeof BatchOrdersSchema>>;
+
+/** Why an item that is not started yet never will be. */
+export function whyDiscarded({ discarded }: BatchOrders): string | undefined {
+  if (discarded === null) return undefined;
+  return `discarded before it was started, by ${discarded.by}: ${discarded.reason}`;
+}
+
+/** The answer to each of them, once every position is answered. */
+export interface BatchAnswer extends BatchOrders {
+  readonly counts: BatchCounts;
+}
+
+/** How an item ended by itself or by an operator; its attempts stay with it. */
+export type ItemEnding =
+  | Omit<Extract<ItemEnd, { state: 'succeeded' }>, 'attempts'>
+  | Omit<Extract<ItemEnd, { state: 'discarded' }>, 'attempts'>;
+
+export function endingOf(end: ItemEnd): ItemEnding {
+  const { attempts: _attempts, ...ending } = end;
+  return ending;
+}
+
 /** A batch at a moment: every position's admission, and where each accepted item stands. */
-export interface BatchProgress {
+export interface BatchProgress extends BatchOrders {
   batchId: string;
   lane: string;
   content: string;
@@ -86,6 +124,8 @@ export interface BatchProgress {
   admissions: Admission[];
   /** by key, of accepted items only */
   states: { [key: string]: ItemState };
+  /** by key, of those that have told the batch how they ended: kept here, since items are forgotten before their batch */
+  ends: { [key: string]: ItemEnding };
   counts: BatchCounts;
 }
 

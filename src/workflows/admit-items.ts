@@ -16,14 +16,15 @@ import {
   type Triage,
   admitFollower,
   admitTaken,
-  rejectDrained,
+  rejectUnstarted,
   whyDrained,
 } from '../domain/admission.ts';
-import type { Batch } from '../domain/batch.ts';
+import { type Batch, whyDiscarded } from '../domain/batch.ts';
 import type { Delivery, ItemMemo } from '../domain/delivery.ts';
 import { laneName } from '../domain/ids.ts';
 import { hasEnded, isParked } from '../domain/item.ts';
 import type { LanePolicy } from '../domain/policy.ts';
+import type { BatchDesk } from './batch-desk.ts';
 import type { BatchLedger } from './batch-ledger.ts';
 import type { deliverItem } from './deliver-item.ts';
 import { followChild } from './follow-items.ts';
@@ -39,25 +40,28 @@ const { lookUpKeys } = proxyActivities<DispatchActivities>({
   retry: { initialInterval: '200ms', maximumInterval: '10s' },
 });
 
+/** By what a batch admits its items. */
+export interface Terms {
+  readonly policy: LanePolicy;
+  readonly drained: DrainedLanes;
+  /** what operators say meanwhile */
+  readonly desk: Pick<BatchDesk, 'orders'>;
+}
+
 /** Starts one deliverItem per candidate, in order, and answers every position by who holds its key in the end. */
 export async function admitItems(
   batch: Batch,
   triage: Triage,
-  { policy, drained }: { policy: LanePolicy; drained: DrainedLanes },
+  terms: Terms,
   ledger: BatchLedger,
 ): Promise<void> {
   const holders = new Map<string, KeyHolder>();
-  const isDrained = (candidate: Candidate) => whyDrained(candidate, batch.lane, drained) !== undefined;
-  // What an earlier run of this batch has started stays accepted; nothing new is started.
-  const refused = await answerTaken(triage.candidates.filter(isDrained), batch, ledger, holders);
-  for (const candidate of refused) {
-    const because = whyDrained(candidate, batch.lane, drained);
-    if (because !== undefined) ledger.answer([rejectDrained(candidate, because)]);
-  }
-  let open = triage.candidates.filter((candidate) => !isDrained(candidate));
+  let open = triage.candidates;
   while (open.length > 0) {
-    const taken = await startInOrder(open, batch, policy, ledger);
-    open = await answerTaken(taken, batch, ledger, holders);
+    const unstarted = await startInOrder(open, batch, terms, ledger);
+    // What an earlier run of this batch has started stays accepted, also where nothing new is started.
+    const free = await answerTaken(unstarted, batch, ledger, holders);
+    open = rejectStopped(free, batch, terms, ledger);
     // A key that was taken and is free now has just passed its retention.
     if (open.length > 0) await sleep('200ms', { summary: 'before a key that has become free is taken' });
   }
@@ -67,34 +71,54 @@ export async function admitItems(
   }
 }
 
-/** Returns the candidates whose keys somebody holds already. */
+/** Why a candidate is not started though its key is free. */
+function whyStopped(candidate: Candidate, batch: Batch, { drained, desk }: Terms): string | undefined {
+  return whyDiscarded(desk.orders) ?? whyDrained(candidate, batch.lane, drained);
+}
+
+/** Returns those that may be started. */
+function rejectStopped(
+  free: readonly Candidate[],
+  batch: Batch,
+  terms: Terms,
+  ledger: BatchLedger,
+): Candidate[] {
+  return free.filter((candidate) => {
+    const because = whyStopped(candidate, batch, terms);
+    if (because !== undefined) ledger.answer([rejectUnstarted(candidate, because)]);
+    return because === undefined;
+  });
+}
+
+/** Returns the candidates that were not started: somebody holds their keys already, or nothing new is to be started. */
 async function startInOrder(
   candidates: readonly Candidate[],
   batch: Batch,
-  policy: LanePolicy,
+  terms: Terms,
   ledger: BatchLedger,
 ): Promise<Candidate[]> {
-  const taken: Candidate[] = [];
+  const unstarted: Candidate[] = [];
   const queue = candidates.values();
   // All starters draw from one iterator, so the starts keep the batch's order.
   const starter = async (): Promise<void> => {
     for (const candidate of queue) {
-      if (!(await startItem(candidate, batch, policy, ledger))) taken.push(candidate);
+      const stopped = whyStopped(candidate, batch, terms) !== undefined;
+      if (stopped || !(await startItem(candidate, batch, terms, ledger))) unstarted.push(candidate);
     }
   };
   await Promise.all(Array.from({ length: STARTS_OUTSTANDING }, starter));
-  return taken;
+  return unstarted;
 }
 
 /** False when the key is taken. */
 async function startItem(
   candidate: Candidate,
   batch: Batch,
-  policy: LanePolicy,
+  terms: Terms,
   ledger: BatchLedger,
 ): Promise<boolean> {
   const { item, position } = candidate;
-  const delivery = deliveryOf(candidate, batch, policy);
+  const delivery = deliveryOf(candidate, batch, terms);
   const memo: ItemMemo = {
     fingerprint: delivery.fingerprint,
     batch: delivery.batch.workflowId,
@@ -130,7 +154,7 @@ async function startItem(
 function deliveryOf(
   { item, position, fingerprint, path, lookupPath }: Candidate,
   batch: Batch,
-  policy: LanePolicy,
+  { policy, desk }: Terms,
 ): Delivery {
   const operation = policy.operations[item.operation];
   if (operation === undefined) throw new TypeError(`operation "${item.operation}" was not checked`);
@@ -142,7 +166,7 @@ function deliveryOf(
     fingerprint,
     request: { method: operation.method, path, lookupPath },
     policy: policy.delivery,
-    held: null,
+    held: desk.orders.held,
   };
 }
 

@@ -1,4 +1,13 @@
-import { type Admission, type Batch, type BatchProgress, countBatch } from '../domain/batch.ts';
+import {
+  type Admission,
+  type Batch,
+  type BatchOrders,
+  type BatchProgress,
+  type ItemEnding,
+  countBatch,
+  endingOf,
+} from '../domain/batch.ts';
+import type { ItemEnd } from '../domain/delivery.ts';
 import { type ItemState, hasEnded, isParked } from '../domain/item.ts';
 
 /** Keeps what a batch knows of its positions and of its accepted items, and nothing else. */
@@ -9,6 +18,7 @@ export class BatchLedger {
   readonly #states = new Map<string, ItemState>();
   /** what items said before their admission was known here; never counted for a key that isn't ours */
   readonly #early = new Map<string, ItemState>();
+  readonly #ends = new Map<string, ItemEnding>();
   /** accepted by an earlier run of this batch, so that no child handle tells how they end */
   readonly stragglers = new Set<string>();
 
@@ -33,6 +43,12 @@ export class BatchLedger {
     else this.#early.set(key, state);
   }
 
+  /** A child of this run has ended, and says how. */
+  ended(key: string, end: ItemEnd): void {
+    this.#ends.set(key, endingOf(end));
+    this.settled(key, end.state);
+  }
+
   admissionAt(position: number): Admission {
     const admission = this.#admissions[position];
     if (admission === undefined) throw new RangeError(`position ${position} is not in this batch`);
@@ -51,7 +67,7 @@ export class BatchLedger {
     return [...this.#states.values()].every((state) => isParked(state) || hasEnded(state));
   }
 
-  progress(): BatchProgress {
+  progress(): Omit<BatchProgress, keyof BatchOrders> {
     const states = Object.fromEntries(this.#states);
     return {
       batchId: this.#batch.batchId,
@@ -60,6 +76,7 @@ export class BatchLedger {
       admitted: this.admitted,
       admissions: this.admissions(),
       states,
+      ends: Object.fromEntries(this.#ends),
       counts: countBatch(this.#admissions, states),
     };
   }

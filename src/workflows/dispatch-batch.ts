@@ -4,7 +4,6 @@ import {
   condition,
   proxyActivities,
   setCurrentDetails,
-  setHandler,
   upsertMemo,
   upsertSearchAttributes,
   workflowInfo,
@@ -14,10 +13,10 @@ import { type Triage, triage } from '../domain/admission.ts';
 import { type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
 import { digest } from '../domain/canonical.ts';
 import { batchWorkflowId, laneName } from '../domain/ids.ts';
-import { BatchLedger } from './batch-ledger.ts';
 import { admitItems } from './admit-items.ts';
+import { BatchDesk, batchIdTaken } from './batch-desk.ts';
+import { BatchLedger } from './batch-ledger.ts';
 import { followStragglers } from './follow-items.ts';
-import * as messages from './messages.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from './visibility.ts';
 
 const { prepareDispatch } = proxyActivities<DispatchActivities>({
@@ -43,37 +42,27 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
   const batch = acceptInput(input);
   const content = contentHash(batch);
   const ledger = new BatchLedger(batch, content);
-  let refusal: ApplicationFailure | undefined;
-  setHandler(messages.progress, () => ledger.progress());
-  setHandler(messages.moved, ({ key, state }) => ledger.settled(key, state));
-  setHandler(
-    messages.admissions,
-    async () => {
-      await condition(() => ledger.admitted || refusal !== undefined);
-      if (refusal !== undefined) throw refusal;
-      return ledger.admissions();
-    },
-    { validator: (asked) => refuseOtherContent(batch, content, asked) },
-  );
+  const desk = new BatchDesk(batch, content, ledger);
 
   try {
     setCurrentDetails(`Asks for the policy of lane ${batch.lane}.`);
-    const { policy } = await prepare(batch, content);
+    const { policy, earlier } = await prepare(batch, content);
+    desk.takeUp(earlier);
     const sorted = triage(batch, policy);
     ledger.answer(sorted.rejected);
     const lanes = lanesOf(batch, sorted);
     // Before the first item exists, so that none ever waits in a lane that nobody opens ...
     const drained = await openLanes(lanes);
     setCurrentDetails(`Starts its items, in order.`);
-    await admitItems(batch, sorted, { policy, drained }, ledger);
+    await admitItems(batch, sorted, { policy, drained, desk }, ledger);
     // ... and again, in case that starting them took so long that an idle partition's lane has ended meanwhile.
     if (policy.partitionBy !== null) await openLanes(lanes);
   } catch (error) {
     if (!(error instanceof ApplicationFailure)) throw error;
     // Whoever waits for admissions is told why before the workflow fails.
-    refusal = error;
+    desk.refuse(error);
     await condition(allHandlersFinished);
-    throw refusal;
+    throw error;
   }
 
   setCurrentDetails(`All items are answered; waits until each has ended or parked.`);
@@ -81,7 +70,7 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
   await condition(() => ledger.allSettled());
   await condition(allHandlersFinished);
   setCurrentDetails('Every item has ended or parked.');
-  return ledger.progress();
+  return desk.progress();
 }
 
 function lanesOf(batch: Batch, { candidates }: Triage): string[] {
@@ -126,17 +115,6 @@ async function prepare(batch: Batch, content: string): Promise<DispatchPlan> {
 function asRefusal(error: unknown): unknown {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof ApplicationFailure && cause.type === 'UnknownLane' ? refused(cause.message) : error;
-}
-
-function refuseOtherContent(batch: Batch, content: string, asked: string | undefined): void {
-  if (asked !== undefined && asked !== content) throw batchIdTaken(batch);
-}
-
-function batchIdTaken(batch: Batch): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(
-    `batchId: "${batch.batchId}" is taken by a batch with other content`,
-    'BatchIdTaken',
-  );
 }
 
 function refused(reason: string): ApplicationFailure {

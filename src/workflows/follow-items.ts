@@ -28,7 +28,7 @@ export function followChild(
   ledger: BatchLedger,
 ): void {
   child.result().then(
-    (end) => ledger.settled(key, end.state),
+    (end) => ledger.ended(key, end),
     (error: unknown) => ledger.settled(key, endedFromOutside(error)),
   );
 }

@@ -1,5 +1,5 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { Admission, BatchProgress } from '../domain/batch.ts';
+import type { Admission, BatchAnswer, BatchProgress } from '../domain/batch.ts';
 import type { Finding, ItemSnapshot, MovedNotice } from '../domain/delivery.ts';
 import type { Evidence } from '../domain/evidence.ts';
 import type { ItemAnswer } from '../domain/orders.ts';
@@ -46,3 +46,12 @@ export const release = defineUpdate<ItemAnswer, [Named]>('release');
 export const settle = defineUpdate<ItemAnswer, [SettleAsked]>('settle');
 /** An answer came to a call of a process that had lost the lane. Evidence, not state. */
 export const lateAnswer = defineSignal<[Evidence]>('lateAnswer');
+
+// What is done to a batch as a whole. Items that are there already are told one by one, by whoever asks for it. Each is
+// refused with an ApplicationFailure of type `BatchRefused`.
+
+/** Pauses a batch: what it starts from now on begins held. */
+export const holdBatch = defineUpdate<BatchAnswer, [Named]>('hold');
+export const releaseBatch = defineUpdate<BatchAnswer, [Named]>('release');
+/** Starts nothing any more: positions that are not started yet are rejected. */
+export const discardRest = defineUpdate<BatchAnswer, [Named]>('discardRest');

@@ -166,8 +166,13 @@ function observation(calls: SeenCall[], atMs = 1_000): Observation {
     admitted: true,
     admissions: [],
     states: {},
+    ends: {},
+    held: null,
+    discarded: null,
     counts,
     publisher: null,
+    page: 0,
+    pages: 1,
     workflow: 'RUNNING',
     from: 'workflow',
   };

@@ -55,6 +55,10 @@ function rowOf(page: number, position: number, { admission, state }: Fate): Repo
   };
 }
 
+function succeeded(page: number, position: number): ReportRow {
+  return rowOf(page, position, { admission: 'accepted', state: 'succeeded' });
+}
+
 describe('the report of a batch', () => {
   it('adds up, whatever became of its items and whichever of its pages arrived', () => {
     fc.assert(
@@ -91,11 +95,9 @@ describe('the report of a batch', () => {
   });
 
   it('names the pages that never arrived, and their items where the total is told', () => {
-    const row = (page: number, position: number) =>
-      rowOf(page, position, { admission: 'accepted', state: 'succeeded' });
     const pages: ReportPage[] = [
-      { page: 0, published: 2, pages: null, total: null, rows: [row(0, 0), row(0, 1)] },
-      { page: 3, published: 1, pages: 5, total: 9, rows: [row(3, 0)] },
+      { page: 0, published: 2, pages: null, total: null, rows: [succeeded(0, 0), succeeded(0, 1)] },
+      { page: 3, published: 1, pages: 5, total: 9, rows: [succeeded(3, 0)] },
     ];
     assert.deepEqual(extentOf(pages), { pages: 5, arrived: 2, absentPages: [1, 2, 4], total: 9 });
     assert.deepEqual(faultsOf(pages), []);
