@@ -44,7 +44,7 @@ export interface GateParts {
  * as calls may be open; more items than that may wait here, so that the next is at hand when one has ended.
  */
 export class Gate {
-  readonly #config: LaneConfig;
+  readonly #timeoutMs: number;
   readonly #clock: Clock;
   readonly #cover: Cover;
   readonly #pace: Pace;
@@ -59,15 +59,11 @@ export class Gate {
    * @param last how the hold before this one ended
    */
   constructor({ config, clock, cover }: GateParts, view?: LaneView, last: LastHold = { kind: 'unknown' }) {
-    this.#config = config;
+    this.#timeoutMs = config.policy.delivery.timeoutMs;
     this.#clock = clock;
     this.#cover = cover;
     this.#lane = new HeldLane(config, clock, view ?? null);
     this.#pace = paceAfter(last, this.limit, this.#timeoutMs, clock.monotonicMs());
-  }
-
-  get #timeoutMs(): number {
-    return this.#config.policy.delivery.timeoutMs;
   }
 
   /** Waits until a call may leave. Rejects with `GivenBack` when that is no longer worth waiting for in the slot. */
@@ -86,18 +82,13 @@ export class Gate {
       signal.throwIfAborted();
       const because = this.#notWorthWaiting();
       if (because !== null) throw new GivenBack(because);
-      const waitMs = place.isNext(this.#mostTurns)
-        ? this.#earliestMs() - this.#clock.monotonicMs()
-        : Infinity;
+      // One that probes has one turn: connections to an upstream that is away must not be tried side by side.
+      const isNext = place.isNext(this.state.probing ? 1 : this.maxInFlight);
+      const waitMs = isNext ? this.#earliestMs() - this.#clock.monotonicMs() : Infinity;
       if (waitMs > 0) await this.#sleepOrChange(waitMs, signal);
       else if (this.#cover.covers(this.#timeoutMs)) return;
       else await this.#confirm(signal);
     }
-  }
-
-  /** A lane that probes has one: connections to an upstream that is away must not be tried side by side. */
-  get #mostTurns(): number {
-    return this.state.probing ? 1 : this.maxInFlight;
   }
 
   async #confirm(signal: AbortSignal): Promise<void> {
