@@ -2,13 +2,16 @@ import { ConfigError, type Fault, faultsOf, isMapping, valueAt } from './config/
 import { readLane } from './config/lane.ts';
 import { readYaml } from './config/read-yaml.ts';
 import { FileSchema } from './config/schema.ts';
+import { type SourceConfig, readSource } from './config/source.ts';
 import type { LaneConfig } from './domain/policy.ts';
 
 export { ConfigError, type Fault } from './config/faults.ts';
 
-/** The lanes that this process knows, by name. Each is deeply frozen. */
+/** The lanes and sources that this process knows, by name. Each is deeply frozen. */
 export interface Config {
   readonly lanes: ReadonlyMap<string, LaneConfig>;
+  /** where schedules get their items */
+  readonly sources: ReadonlyMap<string, SourceConfig>;
 }
 
 /**
@@ -37,8 +40,14 @@ export function checkConfig(raw: unknown, source: string, env: NodeJS.ProcessEnv
     const lane = readLane(name, rawLane, env, faults);
     if (lane) lanes.set(name, deepFreeze(lane));
   }
+  const sources = new Map<string, SourceConfig>();
+  const rawSources = valueAt(raw, ['sources']);
+  for (const [name, rawSource] of isMapping(rawSources) ? Object.entries(rawSources) : []) {
+    const read = readSource(name, rawSource, env, faults);
+    if (read) sources.set(name, deepFreeze(read));
+  }
   if (faults.length > 0) throw new ConfigError(source, faults);
-  return Object.freeze({ lanes });
+  return Object.freeze({ lanes, sources });
 }
 
 function deepFreeze<T extends object>(value: T): Readonly<T> {

@@ -4,6 +4,7 @@ import { isGrpcServiceError } from '@temporalio/client';
 export const GRPC = {
   invalidArgument: 3,
   deadlineExceeded: 4,
+  notFound: 5,
   alreadyExists: 6,
   unimplemented: 12,
   unavailable: 14,

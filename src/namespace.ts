@@ -40,7 +40,8 @@ export function notReady(namespace: string, missing: readonly SearchAttribute[])
   );
 }
 
-async function retentionOf(connection: ConnectionLike, namespace: string): Promise<number> {
+/** How long a namespace keeps closed workflows, in milliseconds. */
+export async function retentionOf(connection: ConnectionLike, namespace: string): Promise<number> {
   const answer = await connection.workflowService.describeNamespace({ namespace });
   return Number(answer.config?.workflowExecutionRetentionTtl?.seconds ?? 0) * 1000;
 }

@@ -14,6 +14,7 @@ import {
 } from '@temporalio/worker';
 import { dispatchActivities } from './activities/dispatch.ts';
 import { laneDeskActivities } from './activities/lane-desk.ts';
+import { scheduleActivities } from './activities/publish-window.ts';
 import type { Config } from './config.ts';
 import { openLane } from './client/open-lane.ts';
 import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from './domain/ids.ts';
@@ -120,7 +121,10 @@ async function dispatchWorker({ config, connection, client }: WorkerParts): Prom
     namespace: client.options.namespace,
     taskQueue: DISPATCH_TASK_QUEUE,
     ...workflowCode(),
-    activities: { ...dispatchActivities({ client, lanes: config.lanes }) },
+    activities: {
+      ...dispatchActivities({ client, lanes: config.lanes }),
+      ...scheduleActivities({ client, sources: config.sources }),
+    },
   });
 }
 

@@ -166,7 +166,7 @@ describe('a file that is no lanes.yaml', () => {
   for (const [what, content, problem] of [
     ['an empty file', '', /expected lanes, got an empty file/],
     ['only comments', '# nothing\n', /expected lanes, got an empty file/],
-    ['a list', '- a\n', /expected a mapping with lanes, got a list/],
+    ['a list', '- a\n', /expected a mapping with lanes, sources, got a list/],
     ['no lanes', 'lanes: {}\n', /lanes: expected at least one lane/],
     ['lanes of nothing', 'lanes:\n', /lanes: expected a mapping of lane names, got nothing/],
     ['two documents', 'lanes: {}\n---\nlanes: {}\n', /line 2/],

@@ -7,6 +7,7 @@ import type { BatchOrders } from '../domain/batch.ts';
 import type { CallOutcome, CallTask, Finding, LookupTask } from '../domain/delivery.ts';
 import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
 import type { LanePolicy } from '../domain/policy.ts';
+import type { Firing, Window, WindowPublished } from '../domain/window.ts';
 
 /** Run by every worker that dispatches. */
 export interface DispatchActivities {
@@ -89,4 +90,33 @@ export interface LaneChange {
   name: string;
   epoch: number;
   view: LaneView;
+}
+
+/** Run by every worker that dispatches. */
+export interface ScheduleActivities {
+  /**
+   * The window that a firing closes, or what an earlier run of the firing has published of it.
+   *
+   * @throws ApplicationFailure of type `NoWindow`, not retryable, when the schedule doesn't fire at that time
+   */
+  findWindow(firing: {
+    schedule: string;
+    firedAt: string;
+    workflowId: string;
+    runId: string;
+  }): Promise<FoundWindow>;
+  /**
+   * Asks the source for all items of the window, and only when they are all there publishes them.
+   *
+   * @throws ApplicationFailure that says why; not retryable where asking again would not help
+   */
+  publishWindow(task: WindowTask): Promise<WindowPublished>;
+}
+
+export type FoundWindow =
+  { kind: 'open'; window: Window } | { kind: 'published'; published: WindowPublished };
+
+export interface WindowTask extends Firing {
+  schedule: string;
+  window: Window;
 }

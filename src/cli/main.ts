@@ -5,6 +5,7 @@ import {
   BatchRefusedError,
   LaneRefusedError,
   NotFoundError,
+  ScheduleRefusedError,
   UnansweredError,
 } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
@@ -19,6 +20,7 @@ import { itemCommand } from './item.ts';
 import { laneCommand } from './lane.ts';
 import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
+import { scheduleCommand } from './schedule.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
 
@@ -34,7 +36,8 @@ const program = new Command('onelane')
   .addCommand(itemCommand())
   .addCommand(lanesCommand())
   .addCommand(laneCommand())
-  .addCommand(auditCommand());
+  .addCommand(auditCommand())
+  .addCommand(scheduleCommand());
 
 // Commander hands this on to subcommands that it makes itself, not to those that it is given.
 for (const command of program.commands) command.exitOverride();
@@ -62,6 +65,7 @@ function exitCodeOf(error: unknown): ExitCode {
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||
     error instanceof LaneRefusedError ||
+    error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||
     error instanceof NamespaceNotReadyError
   )

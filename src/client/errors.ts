@@ -27,3 +27,8 @@ export class UnansweredError extends Error {
 export class MarkRefusedError extends Error {
   override readonly name = 'MarkRefusedError';
 }
+
+/** A schedule can't be so. The message says what was expected and what came. */
+export class ScheduleRefusedError extends Error {
+  override readonly name = 'ScheduleRefusedError';
+}

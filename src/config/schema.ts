@@ -4,6 +4,7 @@ import { reservedPrefixOf } from '../domain/ids.ts';
 import { HTTP_METHODS } from '../domain/policy.ts';
 import { parseTemplate, pathTemplateFault } from '../domain/template.ts';
 import { VERDICTS } from '../domain/verdict.ts';
+import { windowTemplateFault } from '../domain/window.ts';
 import { OWN_HEADERS } from './upstream.ts';
 
 // Every message says what was expected; what came is added where faults are written (faults.ts).
@@ -162,10 +163,25 @@ export const LaneSchema = fields({
 /** A lane as the file has it: durations in milliseconds, `none` as null, its environment not yet expanded. */
 export type LaneFields = z.infer<typeof LaneSchema>;
 
+/** A pattern of files, from the root: a worker's working directory is nobody's promise. */
+const filePattern = text('expected a file pattern such as /drops/{startDate}/*.ndjson', (value) =>
+  value.startsWith('/') ? windowTemplateFault(value) : 'expected an absolute path',
+);
+
+export const SourceSchema = fields({
+  url: z.string({ error: 'expected an http or https URL' }).optional(),
+  files: filePattern.optional(),
+  headers: headers.default({}),
+  timeout: duration().default(60_000),
+}).refine(({ url: address, files }) => (address === undefined) !== (files === undefined), {
+  error: 'expected either url or files',
+});
+
 export const FileSchema = fields({
   lanes: z
     .record(name, z.unknown(), { error: 'expected a mapping of lane names' })
     .refine(hasMember, { error: 'expected at least one lane' }),
+  sources: z.record(name, z.unknown(), { error: 'expected a mapping of source names' }).optional(),
 });
 
 function hasMember(mapping: object): boolean {

@@ -18,7 +18,7 @@ interface Expanded {
 }
 
 /** Replaces each `${NAME}`. A variable that is set but empty is a fault too: no header or URL means it so. */
-function expandEnv(text: string, env: NodeJS.ProcessEnv): Expanded {
+export function expandEnv(text: string, env: NodeJS.ProcessEnv): Expanded {
   const values: string[] = [];
   const problems: string[] = [];
   const expanded = text.replaceAll(/\$\{([^}]*)\}?/g, (placeholder, name: string) => {

@@ -69,6 +69,32 @@ export function processTaskQueue(process: string): string {
   return `onelane-process:${process}`;
 }
 
+/** Of a schedule, and of the workflow that each of its firings starts: Temporal puts the time behind it. */
+export function scheduleId(schedule: string): string {
+  return `schedule/${schedule}`;
+}
+
+export function parseScheduleId(id: string): string | undefined {
+  return /^schedule\/(.+)$/.exec(id)?.[1];
+}
+
+/** The workflow ID of one firing, as Temporal itself makes it. `firedAt` is to the second, in UTC. */
+export function firingWorkflowId(schedule: string, firedAt: string): string {
+  return `${scheduleId(schedule)}-${firedAt}`;
+}
+
+export function parseFiringWorkflowId(workflowId: string): { schedule: string; firedAt: string } | undefined {
+  const match = /^schedule\/(.+)-(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)$/.exec(workflowId);
+  return match?.[1] === undefined || match[2] === undefined
+    ? undefined
+    : { schedule: match[1], firedAt: match[2] };
+}
+
+/** The batch that a window is published as. */
+export function windowBatchId(schedule: string, windowStart: string): string {
+  return `${schedule}:${windowStart}`;
+}
+
 export function reservedPrefixOf(key: string): string | undefined {
   return RESERVED_KEY_PREFIXES.find((prefix) => key.startsWith(prefix));
 }

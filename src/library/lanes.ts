@@ -47,13 +47,14 @@ export function checkLanes(
   });
   const written =
     lanes === undefined ? [] : [...checkConfig({ lanes: Object.fromEntries(plain) }, 'lanes', env).lanes];
-  const read = file === undefined ? [] : [...loadConfig(file, env).lanes];
+  const fromFile = file === undefined ? undefined : loadConfig(file, env);
+  const read = [...(fromFile?.lanes ?? [])];
   const twice = read.find(([name]) => Object.hasOwn(lanes ?? {}, name));
   if (twice !== undefined) throw new TypeError(`lanes.${twice[0]}: ${file} has a lane of this name, too`);
   if (lanes === undefined && file === undefined)
     throw new TypeError('expected lanes, or config with the name of a file');
   return {
-    config: { lanes: new Map([...read, ...written]) },
+    config: { lanes: new Map([...read, ...written]), sources: fromFile?.sources ?? new Map() },
     reach: (name, config) => {
       const own = functions.get(parseLaneName(name).lane);
       return own === undefined ? overHttp(name, config) : new FunctionUpstream(name, own, say);

@@ -3,3 +3,4 @@ export { dispatchBatch } from './dispatch-batch.ts';
 export { deliverItem } from './deliver-item.ts';
 export { lane } from './lane.ts';
 export { reconcile } from './reconcile.ts';
+export { publishWindow } from './publish-window.ts';

@@ -9,6 +9,8 @@ import {
 } from '@temporalio/worker';
 import { dispatchActivities } from '../../src/activities/dispatch.ts';
 import { laneDeskActivities } from '../../src/activities/lane-desk.ts';
+import { scheduleActivities } from '../../src/activities/publish-window.ts';
+import type { SourceConfig } from '../../src/config/source.ts';
 import { openLane } from '../../src/client/open-lane.ts';
 import { type DevServerOptions, startDevServer } from '../../src/dev/temporal/dev-server.ts';
 import { startTimeSkipping } from '../../src/dev/temporal/time-skipping.ts';
@@ -36,6 +38,8 @@ export interface Stage {
   connect(): Promise<NativeConnection>;
   /** what a worker's configuration says; a test may add to it at any time */
   readonly lanes: Map<string, LaneConfig>;
+  /** likewise, where schedules get their items */
+  readonly sources: Map<string, SourceConfig>;
   /** the lane consumers' */
   readonly clock: MovableClock;
   /** what lane consumers said */
@@ -107,6 +111,7 @@ async function stageOn(server: Server): Promise<Stage> {
   const { client, connection } = server;
   const workflowBundle = await bundleWorkflows();
   const lanes = new Map<string, LaneConfig>();
+  const sources = new Map<string, SourceConfig>();
   const clock = new MovableClock();
   const said: string[] = [];
   const say = (line: string) => void said.push(line);
@@ -125,6 +130,7 @@ async function stageOn(server: Server): Promise<Stage> {
       return another;
     },
     lanes,
+    sources,
     clock,
     said,
     async startDispatch() {
@@ -132,7 +138,10 @@ async function stageOn(server: Server): Promise<Stage> {
         connection,
         taskQueue: DISPATCH_TASK_QUEUE,
         workflowBundle,
-        activities: { ...dispatchActivities({ client, lanes, open: server.openLane }) },
+        activities: {
+          ...dispatchActivities({ client, lanes, open: server.openLane }),
+          ...scheduleActivities({ client, sources }),
+        },
         ...(server.maxCachedWorkflows === undefined ? {} : { maxCachedWorkflows: server.maxCachedWorkflows }),
       });
       dispatch = { worker, running: worker.run() };
