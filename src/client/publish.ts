@@ -19,7 +19,7 @@ import { notReady } from '../namespace.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { admissions } from '../workflows/messages.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from '../workflows/visibility.ts';
-import { BatchIdTakenError, BatchRefusedError } from './errors.ts';
+import { BatchIdTakenError, BatchRefusedError, NotStoredError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
 
 /** Longer than a page of 500 takes to start on a slow server; whoever wants an answer sooner says so. */
@@ -46,6 +46,7 @@ export interface Published {
  * @throws BatchRefusedError the batch as a whole can't be dispatched (empty, too large, unknown lane, …)
  * @throws BatchIdTakenError the batchId belongs to a batch with other content
  * @throws NamespaceNotReadyError the namespace lacks our search attributes
+ * @throws NotStoredError Temporal did not take it in time
  */
 export async function publish(
   client: Client,
@@ -155,7 +156,7 @@ async function unanswered(client: Client, batch: Batch, content: string): Promis
   const workflowId = batchWorkflowId(batch.batchId, batch.page);
   const description = await describeOrUndefined(client, workflowId);
   if (description === undefined)
-    throw new Error(`${workflowId}: Temporal did not take the batch in time; publish again`);
+    throw new NotStoredError(`${workflowId}: Temporal did not take the batch in time; publish again`);
   const known = description.memo?.['content'];
   if (known !== undefined && known !== content) throw taken(batch);
   return undefined;
