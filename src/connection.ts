@@ -1,4 +1,4 @@
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import { type ClientConfigProfile, loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import type { NativeConnection } from '@temporalio/worker';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -56,6 +56,24 @@ export async function connectClient(options: ConnectOptions = {}): Promise<Clien
   const target = await connectionTarget(options);
   const connectOptions = { ...sdkOptions(target), connectTimeout: REACH_TIMEOUT_MS };
   const connection = await reach(target, () => Connection.connect(connectOptions));
+  return new Client({ connection, namespace: target.namespace });
+}
+
+/** Whoever waits for our own answer can't wait for long backoffs: about a second in all. */
+const LAZY_ATTEMPTS = 4;
+
+/**
+ * A client for a service that outlives Temporal's absences: it connects when it is first used, and again whenever
+ * Temporal is back. What is asked meanwhile fails soon. The caller closes its `connection`.
+ *
+ * @throws TemporalConfigError
+ */
+export async function lazyClient(options: ConnectOptions = {}): Promise<Client> {
+  const target = await connectionTarget(options);
+  const connection = Connection.lazy({
+    ...sdkOptions(target),
+    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: LAZY_ATTEMPTS }))],
+  });
   return new Client({ connection, namespace: target.namespace });
 }
 

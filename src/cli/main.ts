@@ -5,22 +5,23 @@ import {
   BatchRefusedError,
   LaneRefusedError,
   NotFoundError,
-  ScheduleRefusedError,
+  NotStoredError,
   UnansweredError,
 } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { NamespaceNotReadyError } from '../namespace.ts';
+import { apiCommand } from './api.ts';
 import { auditCommand } from './audit.ts';
 import { batchCommand } from './batch.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
 import { itemCommand } from './item.ts';
+import { keysCommand } from './keys.ts';
 import { laneCommand } from './lane.ts';
 import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
-import { scheduleCommand } from './schedule.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
 
@@ -30,14 +31,15 @@ const program = new Command('onelane')
   .addCommand(demoCommand())
   .addCommand(devCommand())
   .addCommand(workerCommand())
+  .addCommand(apiCommand())
+  .addCommand(keysCommand())
   .addCommand(upstreamCommand())
   .addCommand(publishCommand())
   .addCommand(batchCommand())
   .addCommand(itemCommand())
   .addCommand(lanesCommand())
   .addCommand(laneCommand())
-  .addCommand(auditCommand())
-  .addCommand(scheduleCommand());
+  .addCommand(auditCommand());
 
 // Commander hands this on to subcommands that it makes itself, not to those that it is given.
 for (const command of program.commands) command.exitOverride();
@@ -58,14 +60,14 @@ function fail(error: unknown): ExitCode {
 
 function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof CliError) return error.exitCode;
-  if (error instanceof TemporalUnreachableError || isAway(error)) return EXIT.unreachable;
+  if (error instanceof TemporalUnreachableError || error instanceof NotStoredError || isAway(error))
+    return EXIT.unreachable;
   if (error instanceof NotFoundError) return EXIT.notFound;
   if (error instanceof UnansweredError) return EXIT.pending;
   if (
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||
     error instanceof LaneRefusedError ||
-    error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||
     error instanceof NamespaceNotReadyError
   )

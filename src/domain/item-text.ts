@@ -53,8 +53,8 @@ function readItem(text: string, place: string): unknown {
   return fault === undefined ? parsed.value : unreadable(`${place}: ${fault}`, parsed.value);
 }
 
-/** With the item's key where it has one, so that its publisher finds it by that too. */
-function unreadable(reason: string, item?: unknown): UnreadableItem {
+/** Stands where no item could be read, with its key where it has one, so that its publisher finds it by that too. */
+export function unreadable(reason: string, item?: unknown): UnreadableItem {
   const key: unknown = typeof item === 'object' && item !== null && 'key' in item ? item.key : undefined;
   return typeof key === 'string' && key.length <= MAX_KEY_LENGTH
     ? { unreadable: reason, key }

@@ -1,0 +1,109 @@
+import type { Socket } from 'node:net';
+import fastifyRateLimit from '@fastify/rate-limit';
+import type { Client } from '@temporalio/client';
+import fastify, { type FastifyInstance } from 'fastify';
+import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import { authenticated } from './authenticate.ts';
+import { failWith, sendProblem } from './fail.ts';
+import { takeJsonBodies } from './json-body.ts';
+import type { KeyRing } from './key-ring.ts';
+import { refuseForeign } from './local-only.ts';
+import { refuseOtherMethods } from './methods.ts';
+import { describeApi } from './openapi.ts';
+import { ProblemError } from './problems.ts';
+import { batchRoutes } from './routes/batches.ts';
+import { healthRoutes } from './routes/health.ts';
+import { itemRoutes } from './routes/items.ts';
+import { laneRoutes } from './routes/lanes.ts';
+import { queueRoutes } from './routes/queue.ts';
+
+/** A page of a batch is at most 1 MiB; there may be as much white space around it. */
+const MAX_BODY_BYTES = 2 * 1024 * 1024;
+/** A key of 255 bytes, each of them escaped. */
+const MAX_PARAM_LENGTH = 765;
+/** Without a byte in either direction. Longer than anybody may wait for admissions. */
+const IDLE_MS = 90_000;
+const HEADERS_WITHIN_MS = 20_000;
+
+export interface ApiOptions {
+  readonly client: Client;
+  /** null: no key is configured, so that requests must come from this machine, and not from a foreign page */
+  readonly keys: KeyRing | null;
+  /** how many requests a client may make in a time */
+  readonly limit: { readonly requests: number; readonly perMs: number };
+  readonly say: (line: string) => void;
+}
+
+export type TypedApi = ReturnType<typeof typed>;
+
+/** The provider that makes handlers see what zod has parsed. */
+export function typed(app: FastifyInstance) {
+  return app.withTypeProvider<ZodTypeProvider>();
+}
+
+/** The HTTP service: it validates, enqueues, and tells what became of it. All that lasts is in Temporal. */
+export async function createApi({ client, keys, limit, say }: ApiOptions): Promise<FastifyInstance> {
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    connectionTimeout: IDLE_MS,
+    // The answer of Fastify's own is no problem document; whoever asks while we stop is still answered.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      failWith(say)(error, request, reply);
+    },
+    clientErrorHandler,
+  });
+  app.server.headersTimeout = HEADERS_WITHIN_MS;
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(failWith(say));
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(reply, new ProblemError('not-found', `${request.method} ${request.url}: no such path`)),
+  );
+  takeJsonBodies(app);
+  if (keys === null) app.addHook('onRequest', async (request) => refuseForeign(request));
+  await describeApi(app);
+  const routesAreComplete = refuseOtherMethods(app);
+
+  const context = { client };
+  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  healthRoutes(typed(app), context);
+  await app.register(async (guarded) => {
+    authenticated(guarded, keys);
+    await guarded.register(fastifyRateLimit, {
+      max: limit.requests,
+      timeWindow: limit.perMs,
+      keyGenerator: ({ caller }) => caller.id,
+      errorResponseBuilder: (_request, { max, ttl }) =>
+        new ProblemError('too-many-requests', `more than ${max} requests; the next one in ${ttl} ms`),
+    });
+    const routes = typed(guarded);
+    batchRoutes(routes, context);
+    itemRoutes(routes, context);
+    laneRoutes(routes, context);
+    queueRoutes(routes, context);
+  });
+  routesAreComplete();
+  return app;
+}
+
+/** What is no HTTP, or too much of it, never becomes a request. */
+function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [line, kind] = STATUS_LINES[error.code ?? ''] ?? (['400 Bad Request', 'bad-request'] as const);
+  const { document } = new ProblemError(kind, 'the request is no HTTP that this service understands');
+  const body = JSON.stringify({ ...document, status: Number(line.slice(0, 3)) });
+  socket.end(
+    `HTTP/1.1 ${line}\r\nContent-Type: application/problem+json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const STATUS_LINES: Readonly<Record<string, readonly [string, 'bad-request' | 'timeout' | 'too-large']>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'timeout'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large'],
+};

@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { type BatchStatus, NotFoundError, batchStatus } from '../../client.ts';
+import type { TypedApi } from '../app.ts';
+import { BatchAnswerSchema, BatchItemsSchema, PublishedSchema } from '../batch-answers.ts';
+import { BatchIdHeaderSchema, mustComeOnce } from '../batch-id.ts';
+import type { Caller } from '../caller.ts';
+import { exactMembers } from '../json-body.ts';
+import { problemResponses } from '../problems.ts';
+import { locationOf, publishFor } from '../publish.ts';
+import {
+  ANSWERED_WITHIN_MS,
+  BatchParamsSchema,
+  LaneSchema,
+  type RouteContext,
+  WaitSchema,
+  membersSchema,
+} from './context.ts';
+
+const PublishBodySchema = z.strictObject({
+  lane: LaneSchema,
+  items: membersSchema(
+    'an item: `payload`, and optionally `key`, `operation`, `version`, `partition`, `notBefore`, `priority` 1-5, ' +
+      '`correlationId`. A bad one is rejected alone',
+    { key: 'release:pkg-1842:v7', payload: { package: 'pkg-1842', version: '7' } },
+  ),
+});
+
+export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
+  app.post(
+    '/v1/batches',
+    {
+      config: { scope: 'publish' },
+      preValidation: async ({ raw }) => mustComeOnce(raw),
+      schema: {
+        tags: ['batches'],
+        summary: 'Publish a batch, and learn the admission of each of its items',
+        description:
+          'At most 500 items and 1 MiB. The same request again joins the first, and gives the same admissions.',
+        headers: z.looseObject({ 'idempotency-key': BatchIdHeaderSchema }),
+        querystring: z.strictObject({ wait: WaitSchema }),
+        body: PublishBodySchema,
+        response: {
+          200: PublishedSchema.describe('Every item is answered'),
+          202: PublishedSchema.describe('Durable; not all items are answered yet. Ask at `Location`'),
+          ...problemResponses(400, 413, 415, 422),
+        },
+      },
+    },
+    async ({ caller, headers, query, body, bodyText }, reply) => {
+      const exact = exactMembers(bodyText, 'items', body.items);
+      const batch = { batchId: headers['idempotency-key'], lane: body.lane, items: exact };
+      const published = await publishFor(client, caller, batch, query.wait);
+      return reply
+        .code(published.answered ? 200 : 202)
+        .header('Location', locationOf(published.batchId))
+        .send(published);
+    },
+  );
+
+  app.get(
+    '/v1/batches/:id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['batches'],
+        summary: 'Where a batch stands; works with no worker running',
+        params: BatchParamsSchema,
+        querystring: z.strictObject({}),
+        response: { 200: BatchAnswerSchema, ...problemResponses(400, 404) },
+      },
+    },
+    ({ caller, params }) => readable(caller, params.id),
+  );
+
+  app.get(
+    '/v1/batches/:id/items',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['batches'],
+        summary: 'The admission of each item of a page, and where it stands',
+        params: BatchParamsSchema,
+        querystring: z.strictObject({ page: PageSchema }),
+        response: { 200: BatchItemsSchema, ...problemResponses(400, 404) },
+      },
+    },
+    async ({ caller, params, query }) => {
+      const { page } = query;
+      const { batchId: id, admissions, states } = await readable(caller, params.id, page);
+      const rows = admissions.map((admission) => ({
+        admission,
+        state: admission.admission === 'accepted' ? (states[admission.key] ?? null) : null,
+      }));
+      return { batchId: id, page, items: rows, nextPage: null };
+    },
+  );
+
+  /** To a caller who may not read its lane, a batch is unknown. */
+  async function readable(caller: Caller, id: string, page = 0): Promise<BatchStatus> {
+    const status = await client.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () =>
+      batchStatus(client, id, page),
+    );
+    if (!caller.may('read', status.lane)) throw new NotFoundError(`batch "${id}": not known`);
+    return status;
+  }
+}
+
+const PageSchema = z
+  .string()
+  .regex(/^\d{1,6}$/, 'expected a whole number from 0')
+  .default('0')
+  .transform(Number)
+  .describe('a batch of more than 500 items or 1 MiB has several');
