@@ -4,12 +4,14 @@ export { type BatchStatus, batchStatus } from './client/batch-status.ts';
 export {
   BatchIdTakenError,
   BatchRefusedError,
+  ItemRefusedError,
   LaneRefusedError,
   NotFoundError,
   NotStoredError,
   UnansweredError,
 } from './client/errors.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
+export { operateItem } from './client/operate-item.ts';
 export { operateLane } from './client/operate-lane.ts';
 export { type ItemRecord, itemRecord } from './client/item-record.ts';
 export { type PublishOptions, type Published, publish } from './client/publish.ts';

@@ -1,6 +1,6 @@
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { type Attempts, readAttempts } from '../domain/attempts.ts';
+import { type Attempts, afterReset, readAttempts } from '../domain/attempts.ts';
 import { canonicalText } from '../domain/canonical.ts';
 import type { CallOutcome, CallTask } from '../domain/delivery.ts';
 import { formatDuration } from '../domain/duration.ts';
@@ -51,7 +51,11 @@ class Attempt {
     this.#task = task;
     this.#context = context;
     this.#number = context.info.attempt;
-    this.#attempts = readAttempts(context.info.heartbeatDetails, this.#number, task.account);
+    const { heartbeatDetails, workflowExecution } = context.info;
+    const attempts = readAttempts(heartbeatDetails, this.#number, task.account);
+    // A reset takes a call along into another run, without its account, though the first run may have made it.
+    const wasReset = workflowExecution?.runId !== task.run.id && heartbeatDetails === undefined;
+    this.#attempts = wasReset ? afterReset(task.run.startedAtMs, attempts) : attempts;
   }
 
   /** Of the item's whole life: the server counts the attempts of each of its activities from 1. */

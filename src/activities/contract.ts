@@ -6,7 +6,7 @@ import type { Attempts } from '../domain/attempts.ts';
 import type { BatchOrders } from '../domain/batch.ts';
 import type { CallOutcome, CallTask, Finding, LookupTask } from '../domain/delivery.ts';
 import type { Claimant, HoldReport, LaneView, LastHold } from '../domain/lane-record.ts';
-import type { LanePolicy } from '../domain/policy.ts';
+import type { DeliveryPolicy, LanePolicy } from '../domain/policy.ts';
 import type { Firing, Window, WindowPublished } from '../domain/window.ts';
 
 /** Run by every worker that dispatches. */
@@ -21,15 +21,22 @@ export interface DispatchActivities {
   openLanes(names: string[]): Promise<DrainedLanes>;
   /** Who holds each key, in the order of the keys. */
   lookUpKeys(keys: string[]): Promise<KeyHolder[]>;
-  /** Takes an item's call out of its lane's queue, or says that it is being sent, or has ended by itself. */
+  /**
+   * Takes an item's call out of its lane's queue, for good, or says that it is being sent, or has ended by itself. What
+   * it took back can't begin any more; it is to be cancelled by its workflow.
+   */
   takeBack(request: TakeBack): Promise<TakenBack>;
-  /** The identity in the newest request to cancel an item, read from its history. */
-  whoCancelled(item: { workflowId: string; runId: string }): Promise<{ by: string }>;
+  /** The identity in the newest request to cancel an item, and its reason, read from its history. */
+  whoCancelled(item: { workflowId: string; runId: string }): Promise<{ by: string; reason: string }>;
 }
 
 export interface TakeBack {
   workflowId: string;
   runId: string;
+  /** of the call's task: without heartbeat details, its account is still this one */
+  account: Attempts | null;
+  policy: DeliveryPolicy;
+  round: number;
   /** true: waits for a call that is being sent, and takes back what it does not end */
   mayWait: boolean;
 }

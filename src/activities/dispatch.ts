@@ -9,6 +9,8 @@ import { openLane } from '../client/open-lane.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { BatchMemo, DispatchActivities } from './contract.ts';
+import { takeBack } from './take-back.ts';
+import { whoCancelled } from './who-cancelled.ts';
 
 /** Enough to hide the round trips, few enough for a small server. */
 const LOOKUPS_AT_ONCE = 20;
@@ -21,11 +23,7 @@ export interface DispatchParts {
 }
 
 /** The activities of everybody who dispatches. They alone know the lanes' configuration. */
-export function dispatchActivities({
-  client,
-  lanes,
-  open = openLane,
-}: DispatchParts): Omit<DispatchActivities, 'takeBack' | 'whoCancelled'> {
+export function dispatchActivities({ client, lanes, open = openLane }: DispatchParts): DispatchActivities {
   return {
     async prepareDispatch({ lane, batch, runId }) {
       const config = lanes.get(lane);
@@ -45,6 +43,8 @@ export function dispatchActivities({
       await pMap(names, openOne, { concurrency: LOOKUPS_AT_ONCE });
       return drained;
     },
+    takeBack: (request) => takeBack(client, request),
+    whoCancelled: (item) => whoCancelled(client, item),
     lookUpKeys: (keys) => pMap(keys, (key) => keyHolder(client, key), { concurrency: LOOKUPS_AT_ONCE }),
   };
 }

@@ -1,3 +1,5 @@
+import type { ItemAnswer } from '../domain/orders.ts';
+
 /** The batch as a whole can't be dispatched, and none of its items was started. Mend what the message names. */
 export class BatchRefusedError extends Error {
   override readonly name = 'BatchRefusedError';
@@ -11,6 +13,17 @@ export class BatchIdTakenError extends Error {
 /** Nothing is known under this name, or not any more: Temporal keeps closed workflows for its retention only. */
 export class NotFoundError extends Error {
   override readonly name = 'NotFoundError';
+}
+
+/** An item does not do what was asked. The message says why; `answer` says where it stands, as far as it told. */
+export class ItemRefusedError extends Error {
+  override readonly name = 'ItemRefusedError';
+  readonly answer: ItemAnswer | null;
+
+  constructor(message: string, answer: ItemAnswer | null) {
+    super(message);
+    this.answer = answer;
+  }
 }
 
 /** A lane does not do what an operator asked. The message names the field, what was expected and what came. */

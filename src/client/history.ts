@@ -10,6 +10,12 @@ export interface ReadHistory {
   readonly input: unknown;
   /** results of completed activities, oldest first */
   readonly activityResults: readonly { activityType: string; result: unknown }[];
+  /** the first arguments of scheduled activities, oldest first */
+  readonly activityInputs: readonly { activityType: string; input: unknown }[];
+  /** what updates were answered that were not refused, oldest first */
+  readonly updateAnswers: readonly { answer: unknown }[];
+  /** the first arguments of signals, oldest first */
+  readonly signals: readonly { signalName: string; input: unknown }[];
 }
 
 /**
@@ -19,20 +25,45 @@ export interface ReadHistory {
 export async function readHistory(client: Client, workflowId: string, runId: string): Promise<ReadHistory> {
   const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
   const events = history.events ?? [];
-  const [input] = await decodePayloads(
-    client,
-    events[0]?.workflowExecutionStartedEventAttributes?.input?.payloads,
-  );
+  const first = async (payloads: Payloads): Promise<unknown> =>
+    (await decodePayloads(client, payloads?.payloads))[0];
   const types = new Map(events.map((event) => [String(event.eventId), scheduledType(event)]));
-  const activityResults = [];
-  for (const event of events) {
-    const completed = event.activityTaskCompletedEventAttributes;
-    if (!completed) continue;
-    const activityType = types.get(String(completed.scheduledEventId));
-    const [result] = await decodePayloads(client, completed.result?.payloads);
-    if (activityType) activityResults.push({ activityType, result });
-  }
-  return { input, activityResults };
+  const [input, activityResults, activityInputs, updateAnswers, signals] = await Promise.all([
+    first(events[0]?.workflowExecutionStartedEventAttributes?.input),
+    collect(events, async ({ activityTaskCompletedEventAttributes: completed }) => {
+      const activityType = types.get(String(completed?.scheduledEventId));
+      return activityType && { activityType, result: await first(completed?.result) };
+    }),
+    collect(events, async (event) => {
+      const activityType = scheduledType(event);
+      return (
+        activityType && {
+          activityType,
+          input: await first(event.activityTaskScheduledEventAttributes?.input),
+        }
+      );
+    }),
+    collect(events, async ({ workflowExecutionUpdateCompletedEventAttributes: completed }) => {
+      const answer = completed?.outcome?.success;
+      return answer && { answer: await first(answer) };
+    }),
+    collect(events, async ({ workflowExecutionSignaledEventAttributes: signaled }) => {
+      const signalName = signaled?.signalName;
+      return signalName && { signalName, input: await first(signaled?.input) };
+    }),
+  ]);
+  return { input, activityResults, activityInputs, updateAnswers, signals };
+}
+
+type Payloads = { readonly payloads?: Parameters<typeof decodePayloads>[1] } | null | undefined;
+
+/** What is found in events, in their order, one or none in each. */
+async function collect<T extends object>(
+  events: readonly HistoryEvent[],
+  find: (event: HistoryEvent) => Promise<T | '' | null | undefined>,
+): Promise<T[]> {
+  const found = await Promise.all(events.map(find));
+  return found.filter((one): one is Awaited<T> & T => Boolean(one));
 }
 
 function scheduledType(event: HistoryEvent): string | undefined {

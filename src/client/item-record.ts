@@ -1,19 +1,22 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
-import { type Attempts, AttemptsSchema, NO_ATTEMPTS, lastEvidence } from '../domain/attempts.ts';
+import { type Attempts, lastEvidence } from '../domain/attempts.ts';
+import { describeIssues } from '../domain/batch.ts';
 import {
-  type CallOutcome,
-  CallOutcomeSchema,
   type Delivery,
   DeliverySchema,
+  type ItemEnd,
+  ItemMemoSchema,
+  ParkedMemoSchema,
   type Receipt,
 } from '../domain/delivery.ts';
-import type { Evidence } from '../domain/evidence.ts';
-import type { ItemState } from '../domain/item.ts';
-import { describeIssues } from '../domain/batch.ts';
+import { type Evidence, keptEvidence } from '../domain/evidence.ts';
+import { type ItemState, isParked } from '../domain/item.ts';
+import type { Order } from '../domain/orders.ts';
+import type { deliverItem } from '../workflows/index.ts';
 import { NotFoundError } from './errors.ts';
 import { readHistory } from './history.ts';
-import { describeOrUndefined, itemStateOf } from './key-holder.ts';
-import { decodePayloads } from './payloads.ts';
+import { accountOf, lateEvidenceIn, ordersIn } from './item-facts.ts';
+import { describeItem, itemStateOf } from './key-holder.ts';
 import { type PendingActivity, pendingActivityOf } from './pending-activity.ts';
 
 /** All that is known of an item, with evidence. */
@@ -21,6 +24,8 @@ export interface ItemRecord {
   readonly key: string;
   readonly state: ItemState;
   readonly lane: string;
+  /** of the lane, as its configuration named it when the item was admitted: whom to ask */
+  readonly owner: string | null;
   readonly partition: string | null;
   readonly operation: string;
   readonly batchId: string;
@@ -31,18 +36,38 @@ export interface ItemRecord {
   /** the payload's */
   readonly version: string | number | null;
   readonly admittedAt: string;
+  /** since when it is parked; null when it isn't */
+  readonly parkedAt: string | null;
+  /** when its workflow closed */
+  readonly endedAt: string | null;
+  /** 0 as it was published, n after its nth redrive */
+  readonly round: number;
   readonly attempts: Attempts['byVerdict'];
+  /** how often the upstream was asked whether it was done */
+  readonly lookups: number;
+  /** an attempt of it may have been applied, and nothing has told yet */
+  readonly unresolved: boolean;
   /** null: no limit */
   readonly budgetLeft: number | null;
   /** when it may be tried next; null when it is being tried, or never will be by itself */
   readonly nextEligibleAt: string | null;
   /** which worker has it now, and until when it counts as alive */
   readonly sender: { readonly identity: string; readonly leaseUntil: string } | null;
+  /** its batch is paused */
+  readonly held: Delivery['held'];
   readonly receipt: Receipt | null;
-  /** why it is parked, or what its newest attempt failed with */
+  /** why it is parked, was discarded, or what its newest attempt failed with */
   readonly reason: string | null;
+  /** who discarded it, or found it done */
+  readonly by: string | null;
+  /** what was done to it, oldest first */
+  readonly orders: readonly Order[];
   /** of its newest call */
   readonly evidence: Evidence | null;
+  /** of its first and of its last 20 calls, oldest first */
+  readonly trail: readonly Evidence[];
+  /** answers that came to calls whose worker had lost the lane meanwhile; they changed nothing */
+  readonly late: readonly Evidence[];
 }
 
 /**
@@ -52,36 +77,49 @@ export interface ItemRecord {
  * @throws NotFoundError
  */
 export async function itemRecord(client: Client, key: string): Promise<ItemRecord> {
-  const description = await describeOrUndefined(client, key);
-  if (description === undefined) throw new NotFoundError(`item "${key}": nothing is known under this key`);
-  if (description.type !== 'deliverItem')
-    throw new NotFoundError(`item "${key}": the key is held by a workflow of type ${description.type}`);
-  const { workflowId, runId } = description;
-  const { input, activityResults } = await readHistory(client, workflowId, runId);
-  const parsed = DeliverySchema.safeParse(input);
-  if (!parsed.success)
-    throw new NotFoundError(
-      `item "${key}": its input is no delivery: ${describeIssues(parsed.error, 'input')}`,
-    );
-  const delivery = parsed.data;
-  const outcome = outcomeIn(activityResults);
+  const description = await describeItem(client, key);
+  const history = await readHistory(client, key, description.runId);
+  const delivery = readDelivery(key, history.input);
   const state = await itemStateOf(client, description);
+  const end = await endOf(client, description);
   const pending = pendingActivityOf(description, 'callUpstream');
-  const attempts = outcome?.attempts ?? (await attemptsOf(client, pending));
+  const attempts = end?.attempts ?? (await accountOf(client, history, pending));
+  const { orders, round } = ordersIn(history);
+  const parked = isParked(state) ? ParkedMemoSchema.safeParse(description.memo).data?.parked : undefined;
+  const held = heldBy(delivery, orders);
   const { budget } = delivery.policy.retry;
   return {
     key,
     state,
     ...identityOf(delivery),
+    owner: ItemMemoSchema.safeParse(description.memo).data?.owner ?? null,
     admittedAt: description.startTime.toISOString(),
+    parkedAt: parked === undefined ? null : new Date(parked.atMs).toISOString(),
+    endedAt: description.closeTime?.toISOString() ?? null,
+    round: end?.round ?? round,
     attempts: attempts.byVerdict,
+    lookups: attempts.lookups,
+    unresolved: attempts.unresolved,
     budgetLeft: budget === null ? null : Math.max(0, budget - attempts.spent),
-    nextEligibleAt: nextEligibleAt(description, delivery, state, pending),
+    nextEligibleAt: held === null ? nextEligibleAt(description, delivery, state, pending) : null,
     sender: senderOf(pending, delivery),
-    receipt: outcome?.kind === 'succeeded' ? outcome.receipt : null,
-    reason: reasonOf(description, outcome, pending),
+    held: end === null ? held : null,
+    receipt: end?.state === 'succeeded' ? end.receipt : null,
+    reason: parked?.reason ?? reasonOf(description, end, pending),
+    by: end?.state === 'discarded' ? end.by : (end?.receipt.by ?? null),
+    orders,
     evidence: lastEvidence(attempts),
+    trail: keptEvidence(attempts),
+    late: lateEvidenceIn(history),
   };
+}
+
+function readDelivery(key: string, input: unknown): Delivery {
+  const parsed = DeliverySchema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  throw new NotFoundError(
+    `item "${key}": its input is no delivery: ${describeIssues(parsed.error, 'input')}`,
+  );
 }
 
 function identityOf({ item, lane, batch, publisher, fingerprint }: Delivery) {
@@ -98,11 +136,18 @@ function identityOf({ item, lane, batch, publisher, fingerprint }: Delivery) {
   };
 }
 
-/** The account of an activity that has not ended travels in its heartbeat details. */
-async function attemptsOf(client: Client, pending: PendingActivity | undefined): Promise<Attempts> {
-  const [details] = await decodePayloads(client, pending?.heartbeatDetails);
-  const parsed = AttemptsSchema.safeParse(details);
-  return parsed.success ? parsed.data : NO_ATTEMPTS;
+async function endOf(
+  client: Client,
+  { workflowId, runId, status }: WorkflowExecutionDescription,
+): Promise<ItemEnd | null> {
+  if (status.name !== 'COMPLETED') return null;
+  return await client.workflow.getHandle<typeof deliverItem>(workflowId, runId).result();
+}
+
+function heldBy({ held }: Delivery, orders: readonly Order[]): Delivery['held'] {
+  const newest = orders.findLast(({ kind }) => kind === 'hold' || kind === 'release');
+  if (newest === undefined) return held;
+  return newest.kind === 'hold' ? { by: newest.by, reason: newest.reason } : null;
 }
 
 function nextEligibleAt(
@@ -122,19 +167,12 @@ function senderOf(pending: PendingActivity | undefined, { policy }: Delivery): I
   return { identity: pending.workerIdentity, leaseUntil };
 }
 
-function outcomeIn(
-  activityResults: readonly { activityType: string; result: unknown }[],
-): CallOutcome | undefined {
-  const last = activityResults.findLast(({ activityType }) => activityType === 'callUpstream');
-  return last === undefined ? undefined : CallOutcomeSchema.parse(last.result);
-}
-
 function reasonOf(
   { status }: WorkflowExecutionDescription,
-  outcome: CallOutcome | undefined,
+  end: ItemEnd | null,
   pending: PendingActivity | undefined,
 ): string | null {
-  if (status.name === 'COMPLETED') return null;
+  if (end !== null) return end.state === 'discarded' ? end.reason : null;
   if (status.name !== 'RUNNING') return `its workflow was ended from outside: ${status.name}`;
-  return outcome?.kind === 'parked' ? outcome.reason : (pending?.lastFailure ?? null);
+  return pending?.lastFailure ?? null;
 }

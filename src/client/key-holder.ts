@@ -4,6 +4,7 @@ import { AttemptsSchema } from '../domain/attempts.ts';
 import { type ItemEnd, ItemMemoSchema } from '../domain/delivery.ts';
 import type { ItemState } from '../domain/item.ts';
 import { ONELANE_STATE } from '../workflows/visibility.ts';
+import { NotFoundError } from './errors.ts';
 import { decodePayloads } from './payloads.ts';
 import { pendingActivityOf } from './pending-activity.ts';
 
@@ -17,6 +18,15 @@ export async function keyHolder(client: Client, key: string): Promise<KeyHolder>
     return { kind: 'foreign', workflowType: description.type };
   const { fingerprint, batch, position } = memo.data;
   return { kind: 'item', fingerprint, batch, position, state: await itemStateOf(client, description) };
+}
+
+/** @throws NotFoundError */
+export async function describeItem(client: Client, key: string): Promise<WorkflowExecutionDescription> {
+  const description = await describeOrUndefined(client, key);
+  if (description === undefined) throw new NotFoundError(`item "${key}": nothing is known under this key`);
+  if (description.type !== 'deliverItem')
+    throw new NotFoundError(`item "${key}": the key is held by a workflow of type ${description.type}`);
+  return description;
 }
 
 export async function describeOrUndefined(

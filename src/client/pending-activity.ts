@@ -4,13 +4,20 @@ import proto from '@temporalio/proto';
 
 const {
   PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+  PENDING_ACTIVITY_STATE_PAUSED,
   PENDING_ACTIVITY_STATE_SCHEDULED,
   PENDING_ACTIVITY_STATE_UNSPECIFIED,
 } = proto.temporal.api.enums.v1.PendingActivityState;
 
+const NOT_STARTED: ReadonlySet<number> = new Set([
+  PENDING_ACTIVITY_STATE_UNSPECIFIED,
+  PENDING_ACTIVITY_STATE_SCHEDULED,
+  PENDING_ACTIVITY_STATE_PAUSED,
+]);
+
 /** What the server knows of an activity that has not ended. While one backs off, the workflow knows nothing of it. */
 export interface PendingActivity {
-  /** a worker has it; otherwise it waits in its queue, or for its next try */
+  /** a worker has it; otherwise it waits in its queue, or for its next try, or is being taken back */
   readonly started: boolean;
   readonly cancelRequested: boolean;
   readonly attempt: number;
@@ -29,7 +36,7 @@ export function pendingActivityOf(
   const pending = description.raw.pendingActivities?.find((one) => one.activityType?.name === activityType);
   if (!pending) return undefined;
   const state = pending.state ?? PENDING_ACTIVITY_STATE_UNSPECIFIED;
-  const started = state !== PENDING_ACTIVITY_STATE_SCHEDULED && state !== PENDING_ACTIVITY_STATE_UNSPECIFIED;
+  const started = !NOT_STARTED.has(state);
   return {
     started,
     cancelRequested: state === PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,

@@ -106,13 +106,13 @@ export function redriven(attempts: Attempts): Attempts {
  *
  * @param startedAtMs epoch ms; no call of this item left before it
  */
-export function afterReset(startedAtMs: number): Attempts {
+export function afterReset(startedAtMs: number, known: Attempts = NO_ATTEMPTS): Attempts {
   return {
-    ...NO_ATTEMPTS,
+    ...known,
     unresolved: true,
     ambiguousThisRound: true,
     mayStillArrive: true,
-    firstSentAtMs: startedAtMs,
+    firstSentAtMs: known.firstSentAtMs ?? startedAtMs,
   };
 }
 

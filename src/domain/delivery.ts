@@ -37,11 +37,21 @@ export const ItemMemoSchema = z.object({
   position: z.int(),
   // The server drops a memo's field that is null.
   publisher: z.string().nullable().default(null),
+  /** of its lane: whom to ask about it */
+  owner: z.string().nullable().default(null),
 });
 export type ItemMemo = Readonly<z.infer<typeof ItemMemoSchema>>;
 
+/** What the memo of an item says beside that since it first parked, for lists of what is parked. */
+export const ParkedMemoSchema = z.object({
+  parked: z.object({ reason: z.string(), /** epoch ms */ atMs: z.number(), round: z.int() }),
+});
+export type ParkedMemo = Readonly<z.infer<typeof ParkedMemoSchema>>;
+
 /** The input of the activity `callUpstream`: what takes an item to its end, or to the park. */
 export interface CallTask {
+  /** of the item's workflow; in another one than this, it was reset */
+  readonly run: { readonly id: string; readonly startedAtMs: number };
   readonly lane: string;
   readonly key: string;
   readonly correlationId: string | null;
@@ -110,16 +120,24 @@ export const CallOutcomeSchema = z.discriminatedUnion('kind', [
 export type CallOutcome = z.infer<typeof CallOutcomeSchema>;
 
 /** The result of `deliverItem`. */
-export type ItemEnd =
-  | { readonly state: 'succeeded'; readonly receipt: Receipt; readonly attempts: Attempts }
-  | {
-      readonly state: 'discarded';
-      readonly by: string;
-      readonly reason: string;
-      /** ISO 8601, by the server's clock */
-      readonly at: string;
-      readonly attempts: Attempts;
-    };
+export type ItemEnd = EndedItem &
+  (
+    | { readonly state: 'succeeded'; readonly receipt: Receipt }
+    | {
+        readonly state: 'discarded';
+        readonly by: string;
+        readonly reason: string;
+        /** ISO 8601, by the server's clock */
+        readonly at: string;
+      }
+  );
+
+interface EndedItem {
+  readonly attempts: Attempts;
+  readonly round: number;
+  /** the newest order that it carried out, perhaps the one that ended it */
+  readonly order: Order | null;
+}
 
 /** What a deliverItem workflow tells about itself. While an activity backs off, the server knows more. */
 export interface ItemSnapshot {
@@ -129,6 +147,8 @@ export interface ItemSnapshot {
   readonly outcome: CallOutcome | null;
   /** 0 as it was published, n after its nth redrive */
   readonly round: number;
+  /** how many orders have had their turn, also those that were refused then */
+  readonly turn: number;
   readonly parkedAtMs: number | null;
   /** its batch is paused: nothing of it is sent meanwhile */
   readonly held: Delivery['held'];

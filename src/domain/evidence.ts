@@ -37,6 +37,17 @@ export const EvidenceKeptSchema = z.object({
 });
 export type EvidenceKept = Readonly<z.infer<typeof EvidenceKeptSchema>>;
 
+/** All that is kept, oldest first. */
+export function keptEvidence({ first, recent }: EvidenceKept): Evidence[] {
+  const isAmongRecent =
+    first === null || recent.some(({ attempt, call, at }) => isSame({ attempt, call, at }, first));
+  return isAmongRecent ? [...recent] : [first, ...recent];
+}
+
+function isSame(one: Pick<Evidence, 'attempt' | 'call' | 'at'>, other: Evidence): boolean {
+  return one.attempt === other.attempt && one.call === other.call && one.at === other.at;
+}
+
 export function keepEvidence({ first, recent }: EvidenceKept, evidence: Evidence): EvidenceKept {
   return { first: first ?? evidence, recent: [...recent, evidence].slice(-RECENT_EVIDENCE) };
 }

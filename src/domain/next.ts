@@ -73,7 +73,7 @@ function exhausted(
 }
 
 /** Past its window, the upstream may take the same key for a new operation; a call may arrive a timeout after it left. */
-function keyWindowPassed(
+export function keyWindowPassed(
   { unresolved, firstSentAtMs }: Attempts,
   policy: DeliveryPolicy,
   nowMs: number,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { FindingSchema, ReceiptSchema } from './delivery.ts';
-import type { Receipt } from './delivery.ts';
-import type { ItemState } from './item.ts';
+import { ITEM_STATES } from './item.ts';
 
 /** How many orders of an item are kept: the newest. */
 export const ORDERS_KEPT = 50;
@@ -25,11 +24,14 @@ export const OrderSchema = z.discriminatedUnion('kind', [
 export type Order = Readonly<z.infer<typeof OrderSchema>>;
 
 /** The answer to each order: where the item stands now. */
-export interface ItemAnswer {
-  readonly key: string;
-  readonly state: ItemState;
-  readonly round: number;
-  readonly receipt: Receipt | null;
+export const ItemAnswerSchema = z.object({
+  key: z.string(),
+  state: z.enum(ITEM_STATES),
+  round: z.int(),
+  receipt: ReceiptSchema.nullable(),
   /** why it is parked, or was discarded */
-  readonly reason: string | null;
-}
+  reason: z.string().nullable(),
+  /** the newest that it has carried out */
+  order: OrderSchema.nullable(),
+});
+export type ItemAnswer = Readonly<z.infer<typeof ItemAnswerSchema>>;

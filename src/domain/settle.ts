@@ -101,6 +101,23 @@ export function settleLost(
   return settled;
 }
 
+/** Enters one attempt more, which may have begun after the account was read: nobody knows what came of it. */
+export function settleCut(
+  attempts: Attempts,
+  round: number,
+  policy: DeliveryPolicy,
+  nowMs: number,
+): Attempts {
+  const cut = attempts.settledAttempt + 1;
+  const begun = { ...attempts, sendingAttempt: cut };
+  return settleLost(begun, cut + 1, round, policy, nowMs, lookedAt(nowMs));
+}
+
+/** When an account is settled from outside, nothing is known of its lane. */
+export function lookedAt(nowMs: number): Circumstances {
+  return { nowMs, probe: false, laneClosedForMs: 0, othersSucceed: false, random: 0 };
+}
+
 /** Notes that this attempt's call is about to leave. */
 export function claimed(attempts: Attempts, attempt: number, holder: string, nowMs: number): Attempts {
   return {

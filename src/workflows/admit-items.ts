@@ -22,7 +22,6 @@ import {
 import { type Batch, whyDiscarded } from '../domain/batch.ts';
 import type { Delivery, ItemMemo } from '../domain/delivery.ts';
 import { laneName } from '../domain/ids.ts';
-import { hasEnded, isParked } from '../domain/item.ts';
 import type { LanePolicy } from '../domain/policy.ts';
 import type { BatchDesk } from './batch-desk.ts';
 import type { BatchLedger } from './batch-ledger.ts';
@@ -124,6 +123,7 @@ async function startItem(
     batch: delivery.batch.workflowId,
     position,
     publisher: delivery.publisher,
+    owner: terms.policy.owner,
   };
   try {
     const child = await startChild<typeof deliverItem>('deliverItem', {
@@ -191,14 +191,8 @@ async function answerTaken(
       holders.set(candidate.item.key, holder);
       ledger.answer([admission]);
       if (admission.admission === 'accepted' && holder.kind === 'item')
-        adopt(candidate.item.key, holder, ledger);
+        ledger.adopt(candidate.item.key, holder.state);
     });
   }
   return freed;
-}
-
-/** Takes over an item that an earlier run of this batch started. */
-function adopt(key: string, { state }: Extract<KeyHolder, { kind: 'item' }>, ledger: BatchLedger): void {
-  if (isParked(state) || hasEnded(state)) ledger.settled(key, state);
-  else ledger.stragglers.add(key);
 }

@@ -22,7 +22,7 @@ export class BatchDesk {
   constructor(batch: Batch, content: string, ledger: BatchLedger) {
     this.#ledger = ledger;
     setHandler(messages.progress, () => this.progress());
-    setHandler(messages.moved, ({ key, state }) => ledger.settled(key, state));
+    setHandler(messages.moved, ({ key, state }) => ledger.moved(key, state));
     setHandler(
       messages.admissions,
       async () => {

@@ -19,7 +19,8 @@ export class BatchLedger {
   /** what items said before their admission was known here; never counted for a key that isn't ours */
   readonly #early = new Map<string, ItemState>();
   readonly #ends = new Map<string, ItemEnding>();
-  /** accepted by an earlier run of this batch, so that no child handle tells how they end */
+  readonly #adopted = new Set<string>();
+  /** those of the adopted that have neither ended nor parked: their end must be asked for */
   readonly stragglers = new Set<string>();
 
   constructor(batch: Batch, content: string) {
@@ -34,6 +35,18 @@ export class BatchLedger {
       if (admission.admission === 'accepted')
         this.#states.set(admission.key, this.#early.get(admission.key) ?? 'waiting');
     }
+  }
+
+  /** No child handle tells how it ends: an earlier run of this batch has started it. */
+  adopt(key: string, state: ItemState): void {
+    this.#adopted.add(key);
+    this.moved(key, state);
+  }
+
+  /** An item has parked, or left the park. */
+  moved(key: string, state: ItemState): void {
+    this.settled(key, state);
+    if (this.#adopted.has(key) && !isParked(state) && !hasEnded(state)) this.stragglers.add(key);
   }
 
   /** An item has ended or parked. */

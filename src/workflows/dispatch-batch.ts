@@ -66,8 +66,11 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
   }
 
   setCurrentDetails(`All items are answered; waits until each has ended or parked.`);
-  await followStragglers(ledger);
-  await condition(() => ledger.allSettled());
+  // A parked item may be redriven meanwhile, and is followed again.
+  while (!ledger.allSettled()) {
+    await followStragglers(ledger);
+    await condition(() => ledger.allSettled() || ledger.stragglers.size > 0);
+  }
   await condition(allHandlersFinished);
   setCurrentDetails('Every item has ended or parked.');
   return desk.progress();

@@ -93,11 +93,12 @@ test('an item record tells whose the item is, where it stands, and on what evide
       async () => (await itemRecord(stage.client, 'record:a')).state === 'succeeded',
     );
     const record = await itemRecord(stage.client, 'record:a');
-    const { receipt, evidence, fingerprint, admittedAt, attempts, ...plain } = record;
+    const { receipt, evidence, trail, fingerprint, admittedAt, endedAt, attempts, ...plain } = record;
     assert.deepEqual(plain, {
       key: 'record:a',
       state: 'succeeded',
       lane: 'record',
+      owner: 'release-engineering',
       partition: null,
       operation: 'release',
       batchId: 'record',
@@ -105,14 +106,24 @@ test('an item record tells whose the item is, where it stands, and on what evide
       publisher: 'ci',
       correlationId: 'trace-1',
       version: 7,
+      parkedAt: null,
+      round: 0,
+      lookups: 0,
+      unresolved: false,
       budgetLeft: 5,
       nextEligibleAt: null,
       sender: null,
+      held: null,
       reason: null,
+      by: null,
+      orders: [],
+      late: [],
     });
     assert.equal(attempts.succeeded, 1);
     assert.equal(receipt?.upstreamId, upstream.effects()[0]?.id);
     assert.equal(evidence?.ended, '201');
+    assert.deepEqual(trail, [evidence]);
+    assert.ok(Date.parse(endedAt ?? '') >= Date.parse(admittedAt));
     assert.match(fingerprint, /^[0-9a-f]{64}$/);
     assert.ok(Date.parse(admittedAt) <= Date.now());
   });
