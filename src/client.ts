@@ -8,12 +8,32 @@ export {
   LaneRefusedError,
   NotFoundError,
   NotStoredError,
+  ScheduleRefusedError,
   UnansweredError,
 } from './client/errors.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
 export { operateItem } from './client/operate-item.ts';
 export { operateLane } from './client/operate-lane.ts';
 export { type ItemRecord, itemRecord } from './client/item-record.ts';
+export {
+  OVERLAPS,
+  type Overlap,
+  type ScheduleDefinition,
+  type ScheduleStatus,
+  createSchedule,
+  deleteSchedule,
+  listSchedules,
+  pauseSchedule,
+  resumeSchedule,
+  scheduleStatus,
+} from './client/schedules.ts';
+export {
+  type BackfilledWindow,
+  type MissedWindow,
+  type MissedWindows,
+  backfill,
+  missedWindows,
+} from './client/windows.ts';
 export { type PublishOptions, type Published, publish } from './client/publish.ts';
 export { NamespaceNotReadyError } from './namespace.ts';
 export type { Admission, Batch, BatchCounts, BatchProgress } from './domain/batch.ts';

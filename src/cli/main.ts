@@ -6,6 +6,7 @@ import {
   LaneRefusedError,
   NotFoundError,
   NotStoredError,
+  ScheduleRefusedError,
   UnansweredError,
 } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
@@ -22,6 +23,7 @@ import { keysCommand } from './keys.ts';
 import { laneCommand } from './lane.ts';
 import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
+import { scheduleCommand } from './schedule.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
 
@@ -39,7 +41,8 @@ const program = new Command('onelane')
   .addCommand(itemCommand())
   .addCommand(lanesCommand())
   .addCommand(laneCommand())
-  .addCommand(auditCommand());
+  .addCommand(auditCommand())
+  .addCommand(scheduleCommand());
 
 // Commander hands this on to subcommands that it makes itself, not to those that it is given.
 for (const command of program.commands) command.exitOverride();
@@ -68,6 +71,7 @@ function exitCodeOf(error: unknown): ExitCode {
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||
     error instanceof LaneRefusedError ||
+    error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||
     error instanceof NamespaceNotReadyError
   )

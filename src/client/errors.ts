@@ -41,6 +41,11 @@ export class MarkRefusedError extends Error {
   override readonly name = 'MarkRefusedError';
 }
 
+/** A schedule can't be so. The message says what was expected and what came. */
+export class ScheduleRefusedError extends Error {
+  override readonly name = 'ScheduleRefusedError';
+}
+
 /** Temporal did not take it in time, so that nobody knows whether it is durable. Publish again. */
 export class NotStoredError extends Error {
   override readonly name = 'NotStoredError';
