@@ -12,8 +12,11 @@ export {
   UnansweredError,
 } from './client/errors.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
+export { type DeadLetter, type DeadLetterFilter, deadLetters } from './client/dead-letters.ts';
+export { type Operated, operateItems } from './client/operate-items.ts';
 export { operateItem } from './client/operate-item.ts';
 export { operateLane } from './client/operate-lane.ts';
+export type { ItemAnswer, Order } from './domain/orders.ts';
 export { type ItemRecord, itemRecord } from './client/item-record.ts';
 export {
   OVERLAPS,

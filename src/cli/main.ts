@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import {
   BatchIdTakenError,
   BatchRefusedError,
+  ItemRefusedError,
   LaneRefusedError,
   NotFoundError,
   NotStoredError,
@@ -15,6 +16,7 @@ import { NamespaceNotReadyError } from '../namespace.ts';
 import { apiCommand } from './api.ts';
 import { auditCommand } from './audit.ts';
 import { batchCommand } from './batch.ts';
+import { deadCommand } from './dead.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
@@ -39,6 +41,7 @@ const program = new Command('onelane')
   .addCommand(publishCommand())
   .addCommand(batchCommand())
   .addCommand(itemCommand())
+  .addCommand(deadCommand())
   .addCommand(lanesCommand())
   .addCommand(laneCommand())
   .addCommand(auditCommand())
@@ -70,6 +73,7 @@ function exitCodeOf(error: unknown): ExitCode {
   if (
     error instanceof BatchRefusedError ||
     error instanceof BatchIdTakenError ||
+    error instanceof ItemRefusedError ||
     error instanceof LaneRefusedError ||
     error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type BackfilledWindow, type MissedWindows, backfill, missedWindows } from '../client.ts';
-import { parseDuration } from '../domain/duration.ts';
+import { durationArgument } from './duration-argument.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { print, table } from './print.ts';
 import { withClient } from './with-client.ts';
@@ -50,14 +50,6 @@ function instantArgument(text: string): Date {
       `Expected an instant such as 2026-08-12T17:00:00Z, with Z or an offset, got "${text}".`,
     );
   return new Date(instant.data);
-}
-
-function durationArgument(text: string): number {
-  try {
-    return parseDuration(text);
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-  }
 }
 
 function describeMissed({ schedule, since, sinceRetention, windows }: MissedWindows): string {
