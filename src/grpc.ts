@@ -6,6 +6,7 @@ export const GRPC = {
   deadlineExceeded: 4,
   notFound: 5,
   alreadyExists: 6,
+  permissionDenied: 7,
   unimplemented: 12,
   unavailable: 14,
 } as const;

@@ -1,4 +1,4 @@
-import type { ConnectionLike } from '@temporalio/client';
+import { type ConnectionLike, NamespaceNotFoundError } from '@temporalio/client';
 import { formatDuration } from './domain/duration.ts';
 import { SEARCH_ATTRIBUTES, type SearchAttribute } from './domain/ids.ts';
 import type { LaneConfig } from './domain/policy.ts';
@@ -9,9 +9,24 @@ export class NamespaceNotReadyError extends Error {
   override readonly name = 'NamespaceNotReadyError';
 }
 
+/** There is no such namespace on the server. */
+export class MissingNamespaceError extends Error {
+  override readonly name = 'MissingNamespaceError';
+
+  constructor(namespace: string) {
+    super(`namespace ${namespace}: there is none of this name. Make it with: onelane setup --create`);
+  }
+}
+
+/** The server does not let us set a namespace up. The message has its words. */
+export class SetupRefusedError extends Error {
+  override readonly name = 'SetupRefusedError';
+}
+
 /**
  * Checks a namespace before a worker starts on it, and returns what its operator should know.
  *
+ * @throws MissingNamespaceError
  * @throws NamespaceNotReadyError when search attributes are missing: items would be started and then be stuck
  */
 export async function namespaceWarnings(
@@ -19,7 +34,7 @@ export async function namespaceWarnings(
   namespace: string,
   lanes: readonly LaneConfig[],
 ): Promise<string[]> {
-  const missing = await missingSearchAttributes(connection, namespace);
+  const missing = await missingIn(connection, namespace);
   if (missing.length > 0) throw notReady(namespace, missing);
   const retentionMs = await retentionOf(connection, namespace);
   return lanes
@@ -31,11 +46,21 @@ export async function namespaceWarnings(
     );
 }
 
+async function missingIn(connection: ConnectionLike, namespace: string): Promise<SearchAttribute[]> {
+  try {
+    return await missingSearchAttributes(connection, namespace);
+  } catch (error) {
+    if (error instanceof NamespaceNotFoundError) throw new MissingNamespaceError(namespace);
+    throw error;
+  }
+}
+
 /** The error for a namespace without (some of) our search attributes, with the command that registers them. */
 export function notReady(namespace: string, missing: readonly SearchAttribute[]): NamespaceNotReadyError {
   const flags = missing.map((name) => `--name ${name} --type ${SEARCH_ATTRIBUTES[name]}`).join(' ');
   return new NamespaceNotReadyError(
     `namespace ${namespace}: expected the search attributes ${missing.join(', ')}. Register them with\n` +
+      `  onelane setup\nor, as whoever may do that in this namespace (in Temporal Cloud, in its settings), with\n` +
       `  temporal operator search-attribute create --namespace ${namespace} ${flags}`,
   );
 }

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { NamespaceNotFoundError } from '@temporalio/client';
 import { Command } from 'commander';
 import {
   BatchIdTakenError,
@@ -12,7 +13,7 @@ import {
 } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
 import { GRPC, grpcCodeOf } from '../grpc.ts';
-import { NamespaceNotReadyError } from '../namespace.ts';
+import { MissingNamespaceError, NamespaceNotReadyError, SetupRefusedError } from '../namespace.ts';
 import { apiCommand } from './api.ts';
 import { auditCommand } from './audit.ts';
 import { batchCommand } from './batch.ts';
@@ -26,6 +27,7 @@ import { laneCommand } from './lane.ts';
 import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
 import { scheduleCommand } from './schedule.ts';
+import { setupCommand } from './setup.ts';
 import { upstreamCommand } from './upstream.ts';
 import { workerCommand } from './worker.ts';
 
@@ -34,6 +36,7 @@ const program = new Command('onelane')
   .exitOverride()
   .addCommand(demoCommand())
   .addCommand(devCommand())
+  .addCommand(setupCommand())
   .addCommand(workerCommand())
   .addCommand(apiCommand())
   .addCommand(keysCommand())
@@ -77,7 +80,10 @@ function exitCodeOf(error: unknown): ExitCode {
     error instanceof LaneRefusedError ||
     error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||
-    error instanceof NamespaceNotReadyError
+    error instanceof NamespaceNotReadyError ||
+    error instanceof MissingNamespaceError ||
+    error instanceof NamespaceNotFoundError ||
+    error instanceof SetupRefusedError
   )
     return EXIT.usage;
   if (isCommanderError(error)) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;

@@ -1,41 +1,41 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile, stat } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import getPort from 'get-port';
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { KEYS_FILE } from '../../src/api/keys-file.ts';
+import { apiCommand } from '../../src/cli/api.ts';
+import { setupCommand } from '../../src/cli/setup.ts';
 import { upstreamCommand } from '../../src/cli/upstream.ts';
 import { workerCommand } from '../../src/cli/worker.ts';
 import { loadConfig } from '../../src/config.ts';
-import { TEMPORAL_CLI } from '../../src/dev/temporal/binary.ts';
 import { partitionFlags, RETENTION_MS } from '../../src/dev/temporal/dev-server.ts';
-import { answers } from '../../src/dev/temporal/dev-file.ts';
-import { findTemporalCli } from '../../src/dev/temporal/find.ts';
-import { run } from '../../src/dev/temporal/run.ts';
-import { spawnSupervised } from '../../src/dev/temporal/supervisor.ts';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/ids.ts';
-import { until } from '../support/wait.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
 const serviceSchema = z.object({
   image: z.string(),
-  command: z.array(z.string()),
+  command: z.array(z.string()).default([]),
   environment: z.record(z.string(), z.string()).default({}),
   ports: z.array(z.string()).default([]),
   volumes: z.array(z.string()).default([]),
   depends_on: z.record(z.string(), z.object({ condition: z.string() })).default({}),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+  deploy: z.object({ replicas: z.int() }).optional(),
 });
 const composeSchema = z.object({
   services: z.object({
+    postgresql: serviceSchema,
+    schema: serviceSchema,
     temporal: serviceSchema,
-    retention: serviceSchema,
+    'temporal-ui': serviceSchema,
+    setup: serviceSchema,
     upstream: serviceSchema,
     worker: serviceSchema,
+    api: serviceSchema,
   }),
   volumes: z.record(z.string(), z.null()),
 });
@@ -44,81 +44,93 @@ type Services = z.infer<typeof composeSchema>['services'];
 describe('docker-compose.yml', () => {
   let services: Services;
   before(async () => {
-    services = composeSchema.parse(
-      parse(await readFile(new URL('docker-compose.yml', ROOT), 'utf8')),
-    ).services;
+    services = composeSchema.parse(parse(await readText('docker-compose.yml'))).services;
   });
 
-  it('runs the pinned Temporal, with the partitions, search attributes and retention of startDevServer', () => {
-    const { temporal, retention } = services;
-    assert.equal(temporal.image, `temporalio/temporal:${TEMPORAL_CLI.pinned}`);
-    assert.equal(retention.image, temporal.image);
-    for (const flag of partitionFlags(1).filter((part) => !part.startsWith('--')))
-      assert.ok(temporal.command.includes(`--dynamic-config-value=${flag}`), flag);
+  it('pins the image of everything that is not ours, and server and schema tool are of one version', () => {
+    for (const { image } of Object.values(services))
+      assert.match(image, /^(onelane|[a-z]+(\/[a-z-]+)?:\d+(\.\d+)*)$/);
+    const [schema, temporal] = [services.schema, services.temporal].map(({ image }) => image.split(':')[1]);
+    assert.equal(schema, temporal);
+  });
+
+  it('stores what Temporal keeps in the database whose schema it sets up, under one password', () => {
+    const { postgresql, schema, temporal } = services;
+    assert.equal(temporal.environment['DB'], schema.environment['SQL_PLUGIN']);
+    assert.equal(temporal.environment['POSTGRES_SEEDS'], 'postgresql');
+    assert.equal(schema.environment['SQL_HOST'], 'postgresql');
+    for (const [one, other] of [
+      [postgresql.environment['POSTGRES_USER'], 'temporal'],
+      [temporal.environment['POSTGRES_USER'], schema.environment['SQL_USER']],
+      [temporal.environment['POSTGRES_PWD'], postgresql.environment['POSTGRES_PASSWORD']],
+      [schema.environment['SQL_PASSWORD'], postgresql.environment['POSTGRES_PASSWORD']],
+    ])
+      assert.equal(one, other);
+    assert.deepEqual(postgresql.ports, [], 'the database is nobody else’s');
+  });
+
+  it('has the partitions and the retention of onelane dev', async () => {
+    const { temporal, setup } = services;
+    const [source = '', target] = temporal.volumes[0]?.split(':') ?? [];
+    assert.equal(temporal.environment['DYNAMIC_CONFIG_FILE_PATH'], target);
+    const settings: unknown = parse(await readText(source));
+    const wanted = partitionFlags(1).filter((part) => !part.startsWith('--'));
     assert.deepEqual(
-      temporal.command.filter((part) => part.startsWith('--search-attribute')),
-      Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `--search-attribute=${name}=${type}`),
+      settings,
+      Object.fromEntries(
+        wanted.map((flag) => {
+          const [name = '', value] = flag.split('=');
+          return [name, [{ value: Number(value) }]];
+        }),
+      ),
     );
-    assert.ok(retention.command.includes(`--retention=${RETENTION_MS / 86_400_000}d`));
+    assert.equal(valueOf(setup.command, '--retention'), `${RETENTION_MS / 86_400_000}d`);
   });
 
-  it('the real CLI takes the command lines of Temporal and of the retention', async () => {
-    const { path } = await findTemporalCli();
-    const folder = await mkdtemp(join(tmpdir(), 'onelane-compose-'));
-    const port = await getPort({ host: '127.0.0.1', reserve: true });
-    const uiPort = await getPort({ host: '127.0.0.1', reserve: true });
-    // Only what belongs to the container changes: its ports, its folder, its host name.
-    const here = (part: string) =>
-      part
-        .replace('--ip=0.0.0.0', '--ip=127.0.0.1')
-        .replace('--ui-port=8233', `--ui-port=${uiPort}`)
-        .replace('--port=7233', `--port=${port}`)
-        .replace('temporal:7233', `127.0.0.1:${port}`)
-        .replace('/data/', `${folder}/`);
-    const server = spawnSupervised([path, ...services.temporal.command.map(here)]);
-    try {
-      await until('the server answers', () => answers(`127.0.0.1:${port}`));
-      const options = { timeoutMs: 20_000, env: process.env };
-      await run(path, services.retention.command.map(here), options);
-      const namespace = await run(
-        path,
-        ['operator', 'namespace', 'describe', '-n', 'default', '--address', `127.0.0.1:${port}`],
-        options,
-      );
-      assert.match(namespace, /720h/, 'thirty days');
-    } finally {
-      await server.stop();
-      await rm(folder, { recursive: true, force: true });
-    }
-  });
-
-  it('the worker reaches Temporal and the upstream where they listen', () => {
-    const { temporal, upstream, worker } = services;
-    assert.equal(worker.environment['TEMPORAL_ADDRESS'], `temporal:${valueOf(temporal.command, '--port')}`);
+  it('every service finds the others where they listen, and the host only what is meant for it', () => {
+    const { temporal, upstream, worker, setup, api } = services;
+    for (const ours of [worker, setup, api])
+      assert.equal(ours.environment['TEMPORAL_ADDRESS'], 'temporal:7233');
+    assert.equal(services['temporal-ui'].environment['TEMPORAL_ADDRESS'], 'temporal:7233');
     assert.equal(
       worker.environment['UPSTREAM_URL'],
       `http://upstream:${valueOf(upstream.command, '--port')}`,
     );
-    const published = [...temporal.ports, ...upstream.ports];
-    for (const port of [
-      valueOf(temporal.command, '--port'),
-      valueOf(temporal.command, '--ui-port'),
-      valueOf(upstream.command, '--port'),
-    ])
-      assert.ok(published.includes(`127.0.0.1:${port}:${port}`), `port ${port}, for this machine only`);
+    for (const service of Object.values(services))
+      for (const port of service.ports) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/, 'for this machine only');
+    assert.ok(temporal.ports[0]?.endsWith(':7233'));
+    assert.ok(upstream.ports[0]?.endsWith(`:${valueOf(upstream.command, '--port')}`));
+    assert.ok(api.ports[0]?.endsWith(`:${valueOf(api.command, '--port')}`));
   });
 
-  it('the worker waits for what it needs', () => {
-    assert.deepEqual(services.worker.depends_on, {
-      retention: { condition: 'service_completed_successfully' },
-      upstream: { condition: 'service_healthy' },
-    });
-    assert.deepEqual(services.retention.depends_on, { temporal: { condition: 'service_healthy' } });
+  it('each service waits for what it needs, and what is waited for can say that it is there', () => {
+    const { schema, temporal, setup, worker, api } = services;
+    const HEALTHY = { condition: 'service_healthy' };
+    const DONE = { condition: 'service_completed_successfully' };
+    assert.deepEqual(schema.depends_on, { postgresql: HEALTHY });
+    assert.deepEqual(temporal.depends_on, { schema: DONE });
+    assert.deepEqual(setup.depends_on, { temporal: HEALTHY });
+    assert.deepEqual(worker.depends_on, { setup: DONE, upstream: HEALTHY });
+    assert.deepEqual(api.depends_on, { setup: DONE });
+    const byName = new Map(Object.entries(services));
+    for (const { depends_on: needs } of byName.values())
+      for (const [name, { condition }] of Object.entries(needs))
+        if (condition === HEALTHY.condition) assert.ok(byName.get(name)?.healthcheck, `${name} has no check`);
   });
 
-  it('upstream and worker are commands of onelane, with options that they have', () => {
-    assertOptions(services.upstream.command, upstreamCommand());
-    assertOptions(services.worker.command, workerCommand());
+  it('setup, upstream, api and three workers are commands of onelane, with options that they have', () => {
+    const { setup, upstream, worker, api } = services;
+    assertOptions(api.command, apiCommand());
+    assertOptions(setup.command, setupCommand());
+    assertOptions(upstream.command, upstreamCommand());
+    assertOptions(worker.command, workerCommand());
+    assert.equal(worker.deploy?.replicas, 3);
+  });
+
+  it('the api reads the keys where onelane keys writes them on the host', () => {
+    const [source, target = ''] = services.api.volumes[0]?.split(':') ?? [];
+    assert.equal(source, `./${dirname(KEYS_FILE)}`);
+    assert.equal(valueOf(services.api.command, '--keys'), `${target}/${basename(KEYS_FILE)}`);
   });
 
   it('the mounted lanes are a file that can be loaded with the environment of the worker', () => {
@@ -129,6 +141,35 @@ describe('docker-compose.yml', () => {
     assert.ok(loadConfig(file, worker.environment).lanes.size > 0);
   });
 });
+
+describe('Dockerfile', () => {
+  it('builds in one stage, runs in another without what only building needs, and not as root', async () => {
+    const lines = (await readText('Dockerfile')).split('\n');
+    const stages = lines.filter((line) => line.startsWith('FROM '));
+    assert.equal(stages.length, 2);
+    const last = lines.slice(lines.indexOf(stages[1] ?? ''));
+    assert.ok(last.includes('USER node'));
+    assert.ok(last.every((line) => !line.startsWith('RUN npm')));
+    assert.ok(lines.some((line) => line.includes('npm prune --omit=dev')));
+  });
+
+  it('copies only what is there, and what .dockerignore lets through', async () => {
+    const ignored = (await readText('.dockerignore')).split('\n');
+    const copied = (await readText('Dockerfile'))
+      .split('\n')
+      .filter((line) => line.startsWith('COPY ') && !line.includes('--from'))
+      .flatMap((line) => line.split(' ').slice(1, -1));
+    assert.ok(copied.length > 0);
+    for (const name of copied) {
+      await stat(new URL(name, ROOT));
+      assert.ok(ignored.includes(`!${name}`), `${name} in .dockerignore`);
+    }
+  });
+});
+
+async function readText(name: string): Promise<string> {
+  return await readFile(new URL(name, ROOT), 'utf8');
+}
 
 function valueOf(command: readonly string[], option: string): string {
   const part = command.find((candidate) => candidate.startsWith(`${option}=`));
