@@ -6,11 +6,16 @@ export {
   BatchRefusedError,
   ItemRefusedError,
   LaneRefusedError,
+  MarkRefusedError,
   NotFoundError,
   NotStoredError,
   ScheduleRefusedError,
   UnansweredError,
 } from './client/errors.ts';
+export { type ExportLine, type ExportOptions, exportRecords } from './client/export.ts';
+export { type ReconcileOptions, reconcileItems } from './client/reconcile.ts';
+export type { Reconciled } from './domain/reconcile.ts';
+export type { OperationRecord } from './client/operation-record.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
 export { type DeadLetter, type DeadLetterFilter, deadLetters } from './client/dead-letters.ts';
 export { type Operated, operateItems } from './client/operate-items.ts';

@@ -6,6 +6,7 @@ import {
   BatchRefusedError,
   ItemRefusedError,
   LaneRefusedError,
+  MarkRefusedError,
   NotFoundError,
   NotStoredError,
   ScheduleRefusedError,
@@ -21,11 +22,13 @@ import { deadCommand } from './dead.ts';
 import { demoCommand } from './demo.ts';
 import { devCommand } from './dev.ts';
 import { CliError, EXIT, type ExitCode } from './exit.ts';
+import { exportCommand } from './export.ts';
 import { itemCommand } from './item.ts';
 import { keysCommand } from './keys.ts';
 import { laneCommand } from './lane.ts';
 import { lanesCommand } from './lanes.ts';
 import { publishCommand } from './publish.ts';
+import { reconcileCommand } from './reconcile.ts';
 import { scheduleCommand } from './schedule.ts';
 import { setupCommand } from './setup.ts';
 import { upstreamCommand } from './upstream.ts';
@@ -47,6 +50,8 @@ const program = new Command('onelane')
   .addCommand(deadCommand())
   .addCommand(lanesCommand())
   .addCommand(laneCommand())
+  .addCommand(reconcileCommand())
+  .addCommand(exportCommand())
   .addCommand(auditCommand())
   .addCommand(scheduleCommand());
 
@@ -78,6 +83,7 @@ function exitCodeOf(error: unknown): ExitCode {
     error instanceof BatchIdTakenError ||
     error instanceof ItemRefusedError ||
     error instanceof LaneRefusedError ||
+    error instanceof MarkRefusedError ||
     error instanceof ScheduleRefusedError ||
     error instanceof TemporalConfigError ||
     error instanceof NamespaceNotReadyError ||

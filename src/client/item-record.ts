@@ -1,4 +1,4 @@
-import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
+import { type Client, type WorkflowExecutionDescription, WorkflowNotFoundError } from '@temporalio/client';
 import { type Attempts, lastEvidence } from '../domain/attempts.ts';
 import { describeIssues } from '../domain/batch.ts';
 import {
@@ -77,7 +77,19 @@ export interface ItemRecord {
  * @throws NotFoundError
  */
 export async function itemRecord(client: Client, key: string): Promise<ItemRecord> {
-  const description = await describeItem(client, key);
+  return (await readItem(client, await describeItem(client, key))).record;
+}
+
+/** An item as its record tells it, with what it was given and the account of its attempts. */
+export interface ReadItem {
+  readonly record: ItemRecord;
+  readonly delivery: Delivery;
+  readonly attempts: Attempts;
+}
+
+/** Reads the item that was described, in full. */
+export async function readItem(client: Client, description: WorkflowExecutionDescription): Promise<ReadItem> {
+  const key = description.workflowId;
   const history = await readHistory(client, key, description.runId);
   const delivery = readDelivery(key, history.input);
   const state = await itemStateOf(client, description);
@@ -88,7 +100,7 @@ export async function itemRecord(client: Client, key: string): Promise<ItemRecor
   const parked = isParked(state) ? ParkedMemoSchema.safeParse(description.memo).data?.parked : undefined;
   const held = heldBy(delivery, orders);
   const { budget } = delivery.policy.retry;
-  return {
+  const record: ItemRecord = {
     key,
     state,
     ...identityOf(delivery),
@@ -112,6 +124,12 @@ export async function itemRecord(client: Client, key: string): Promise<ItemRecor
     trail: keptEvidence(attempts),
     late: lateEvidenceIn(history),
   };
+  return { record, delivery, attempts };
+}
+
+/** Whether reading an item failed because it is no item, or is no longer kept. */
+export function isUnreadable(error: unknown): error is Error {
+  return error instanceof NotFoundError || error instanceof WorkflowNotFoundError;
 }
 
 function readDelivery(key: string, input: unknown): Delivery {

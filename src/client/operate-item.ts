@@ -44,6 +44,13 @@ export const operateItem = {
   /** Takes back what is not being sent, until `release`. */
   hold: (client: Client, key: string, asked: Named) => order(client, key, messages.hold, named(asked)),
   release: (client: Client, key: string, asked: Named) => order(client, key, messages.release, named(asked)),
+  /** Tells an uncertain item what a lookup found. Where it has moved on meanwhile, it stays as it is. */
+  settle: (client: Client, key: string, asked: messages.SettleAsked) =>
+    order(client, key, messages.settle, {
+      ...named(asked),
+      finding: asked.finding,
+      round: asked.round,
+    }),
 };
 
 /** Without whatever else a caller's object may hold: it goes into a history. */

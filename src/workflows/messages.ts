@@ -25,8 +25,7 @@ export interface ResolveAsked extends Named {
 }
 
 /** What a reconciliation found out about a parked item; of another round than it is in, it is passed over. */
-export interface SettleAsked {
-  readonly by: string;
+export interface SettleAsked extends Named {
   readonly finding: Finding;
   readonly round: number;
 }
