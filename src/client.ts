@@ -42,6 +42,8 @@ export {
   backfill,
   missedWindows,
 } from './client/windows.ts';
+export { type Whole, survey } from './client/pages.ts';
+export { type LongBatch, type PublishedPage, publishPages } from './client/publish-pages.ts';
 export { type PublishOptions, type Published, publish } from './client/publish.ts';
 export { NamespaceNotReadyError } from './namespace.ts';
 export type { Admission, Batch, BatchCounts, BatchProgress } from './domain/batch.ts';

@@ -1,12 +1,12 @@
 import { userInfo } from 'node:os';
 import { Command } from 'commander';
 import { z } from 'zod';
-import { type Published, publish } from '../client.ts';
-import { contentHash } from '../domain/batch.ts';
+import { type Whole, publishPages, survey } from '../client.ts';
 import { parseDuration } from '../domain/duration.ts';
-import { CliError, EXIT, type ExitCode } from './exit.ts';
-import { print, table } from './print.ts';
-import { readItems } from './read-items.ts';
+import { CliError, EXIT } from './exit.ts';
+import { startProgress } from './progress.ts';
+import { JsonAnswer, TextAnswer } from './publish-answer.ts';
+import { STDIN, readItems } from './read-items.ts';
 import { withClient } from './with-client.ts';
 
 const flagsSchema = z.object({
@@ -20,18 +20,18 @@ const flagsSchema = z.object({
 /** With a worker there, an answer rarely takes longer; without one, a person should know what is going on. */
 const SAY_WAITING_AFTER_MS = 3_000;
 
-/** `onelane publish FILE`: one batch from a file. */
+/** `onelane publish FILE`: one batch from a file of any length. */
 export function publishCommand(): Command {
   return new Command('publish')
     .description('publish a file of items as one batch, and print the admission of each')
-    .argument('<file>', 'items as .ndjson (one a line) or .json (an array)')
+    .argument('<file>', 'items as .ndjson (one a line) or .json (an array); - reads NDJSON from stdin')
     .requiredOption('--lane <lane>', 'the lane that they go through')
     .option(
       '--batch <id>',
       "the batch's ID; by default made of its content, so that the same file is the same batch",
     )
     .option('--publisher <name>', 'who publishes', userInfo().username)
-    .option('--wait <duration>', 'how long to wait for admissions', '60s')
+    .option('--wait <duration>', 'how long to wait for admissions, per 500 items', '60s')
     .option('--json', 'print one JSON object')
     .action(async (file: string, options: unknown) => run(file, flagsSchema.parse(options)));
 }
@@ -41,22 +41,47 @@ async function run(
   { lane, batch, publisher, wait, json }: z.infer<typeof flagsSchema>,
 ): Promise<void> {
   const waitMs = durationOf(wait);
-  const items = await readItems(file);
-  const batchId = batch ?? defaultBatchId(lane, items);
+  const whole = file === STDIN ? undefined : await survey(lane, readItems(file));
+  const batchId = batch ?? defaultBatchId(whole);
+  const answer = json ? new JsonAnswer(batchId) : new TextAnswer(batchId);
+  const progress = startProgress(json ? 'none' : { total: whole?.total });
   const waiting = setTimeout(
-    () => console.error(`waiting up to ${wait} for a worker to answer`),
+    () => progress.isShown || console.error(`waiting up to ${wait} for a worker to answer`),
     SAY_WAITING_AFTER_MS,
   );
-  const published = await withClient((client) =>
-    publish(client, { batchId, lane, publisher, items }, { waitMs }),
-  ).finally(() => clearTimeout(waiting));
-  print(json, published, () => describe(published));
-  process.exitCode = exitCodeOf(published);
+  try {
+    await withClient(async (client) => {
+      const items = readItems(file);
+      const told = whole === undefined ? {} : { whole };
+      for await (const page of publishPages(
+        client,
+        { batchId, lane, publisher, items, ...told },
+        { waitMs },
+      )) {
+        clearTimeout(waiting);
+        progress.add(page.admissions.length);
+        await answer.add(page);
+      }
+    });
+  } catch (error) {
+    progress.end();
+    await answer.breakOff(error);
+    throw error;
+  } finally {
+    clearTimeout(waiting);
+  }
+  progress.end();
+  process.exitCode = await answer.end();
 }
 
 /** 80 bits of the content's hash: no two files of one team will ever share them by chance. */
-function defaultBatchId(lane: string, items: unknown[]): string {
-  return `content:${contentHash({ lane, items }).slice(0, 20)}`;
+function defaultBatchId(whole: Whole | undefined): string {
+  if (whole === undefined)
+    throw new CliError(
+      EXIT.usage,
+      '--batch: expected with items from stdin, to be known by when it is run again',
+    );
+  return `content:${whole.content.slice(0, 20)}`;
 }
 
 function durationOf(text: string): number {
@@ -65,26 +90,4 @@ function durationOf(text: string): number {
   } catch (error) {
     throw new CliError(EXIT.usage, `--wait: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-function describe({ batchId, answered, admissions }: Published): string {
-  const lines = table(
-    ['#', 'key', 'admission', ''],
-    admissions.map((admission) => [
-      String(admission.position),
-      admission.key ?? '-',
-      admission.admission,
-      'reason' in admission ? admission.reason : 'state' in admission ? admission.state : '',
-    ]),
-  );
-  const verdict = answered
-    ? `batch ${batchId}: every item is answered`
-    : `batch ${batchId} is durable, but no worker has answered yet; publish it again, or ask: onelane batch ${batchId}`;
-  return `${lines}\n${verdict}`;
-}
-
-function exitCodeOf({ answered, admissions }: Published): ExitCode {
-  if (!answered) return EXIT.pending;
-  const refused = admissions.some(({ admission }) => admission === 'rejected' || admission === 'conflict');
-  return refused ? EXIT.itemsRefused : EXIT.ok;
 }

@@ -1,6 +1,8 @@
 import {
   type Client,
   WithStartWorkflowOperation,
+  type WorkflowExecutionDescription,
+  type WorkflowStartOptions,
   WorkflowFailedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -14,19 +16,24 @@ import {
   type SearchAttribute,
   batchWorkflowId,
 } from '../domain/ids.ts';
-import { jsonFault } from '../domain/json.ts';
 import { notReady } from '../namespace.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { admissions } from '../workflows/messages.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from '../workflows/visibility.ts';
+import { carriable, givenKey } from './carriable.ts';
 import { BatchIdTakenError, BatchRefusedError, NotStoredError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
 
 /** Longer than a page of 500 takes to start on a slow server; whoever wants an answer sooner says so. */
-const DEFAULT_WAIT_MS = 60_000;
+export const DEFAULT_WAIT_MS = 60_000;
+/** Without workers a start takes a server some milliseconds. */
+const STORED_WITHIN_MS = 30_000;
 
 export interface PublishOptions {
-  /** how long to wait for admissions before they are reported as `pending`, in milliseconds */
+  /**
+   * how long to wait for admissions before they are reported as `pending`, in milliseconds; 0: only make the batch
+   * durable, and tell its admissions if it has ended already
+   */
   readonly waitMs?: number;
 }
 
@@ -53,15 +60,31 @@ export async function publish(
   input: Batch,
   options: PublishOptions = {},
 ): Promise<Published> {
+  return await publishPage(client, input, options, null);
+}
+
+/**
+ * The same for a page of a longer batch.
+ *
+ * @param whole what the batch holds in all, as `Whole` has it; null when that is not known, or this is all of it
+ */
+export async function publishPage(
+  client: Client,
+  input: Batch,
+  options: PublishOptions,
+  whole: string | null,
+): Promise<Published> {
   const parsed = parseBatch({ ...input, items: input.items.map(carriable) });
   if (!parsed.ok) throw new BatchRefusedError(parsed.reason);
   const { batch } = parsed;
   const content = contentHash(batch);
+  const asking: Asking = { batch, content, whole: whole ?? (batch.page === undefined ? content : null) };
   const workflowId = batchWorkflowId(batch.batchId, batch.page);
-  const deadline = Date.now() + (options.waitMs ?? DEFAULT_WAIT_MS);
+  const waitMs = options.waitMs ?? DEFAULT_WAIT_MS;
+  const deadline = Date.now() + waitMs;
   const answer = async (): Promise<Admission[] | undefined> => {
     for (;;) {
-      const asked = await ask(client, batch, content, deadline);
+      const asked = await ask(client, asking, waitMs === 0 ? 'do not wait' : deadline);
       if (asked !== 'closed meanwhile') return asked;
     }
   };
@@ -74,48 +97,36 @@ export async function publish(
   };
 }
 
-/** An item that JSON would silently change on its way is replaced by what is wrong with it, and answered so. */
-function carriable(item: unknown): unknown {
-  const fault = jsonFault(item, 'item');
-  return fault === undefined ? item : { unreadable: fault.replace(/^item\.(?=.)/, ''), ...keyOf(item) };
-}
-
 function pending(item: unknown, position: number): Admission {
-  return { position, key: keyOf(item).key ?? null, admission: 'pending' };
+  return { position, key: givenKey(item).key ?? null, admission: 'pending' };
 }
 
-function keyOf(item: unknown): { key?: string } {
-  if (typeof item !== 'object' || item === null || !('key' in item) || typeof item.key !== 'string')
-    return {};
-  return jsonFault(item.key, 'key') === undefined ? { key: item.key.slice(0, 255) } : {};
+interface Asking {
+  readonly batch: Batch;
+  readonly content: string;
+  /** what the batch holds in all; null while nobody knows */
+  readonly whole: string | null;
 }
 
-/** One update-with-start; undefined when no answer came in time. */
+/** One update-with-start, or only the start; undefined when no answer came in time. */
 async function ask(
   client: Client,
-  batch: Batch,
-  content: string,
-  deadline: number,
+  asking: Asking,
+  deadline: number | 'do not wait',
 ): Promise<Admission[] | undefined | 'closed meanwhile'> {
-  const workflowId = batchWorkflowId(batch.batchId, batch.page);
-  const start = new WithStartWorkflowOperation<typeof dispatchBatch>('dispatchBatch', {
-    workflowId,
-    taskQueue: DISPATCH_TASK_QUEUE,
-    args: [batch],
-    memo: { content },
-    typedSearchAttributes: [
-      { key: ONELANE_LANE, value: batch.lane },
-      { key: ONELANE_BATCH, value: batch.batchId },
-    ],
-    staticSummary: `batch ${batch.batchId}: ${batch.items.length} items for lane ${batch.lane}`,
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    // A batch that was terminated or refused can be published again, and finishes what is left; a completed one answers.
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-  });
-  // Its rejection is the update's, which is handled below.
-  start.workflowHandle().catch(() => undefined);
+  const { batch, content } = asking;
+  const options = startOptions(asking);
   try {
-    const updateId = await updateIdFor(client, workflowId, content);
+    const updateId = await updateIdFor(client, asking);
+    if (deadline === 'do not wait') {
+      await client.withDeadline(Date.now() + STORED_WITHIN_MS, () =>
+        client.workflow.start<typeof dispatchBatch>('dispatchBatch', options),
+      );
+      return await unanswered(client, batch, content);
+    }
+    const start = new WithStartWorkflowOperation<typeof dispatchBatch>('dispatchBatch', options);
+    // Its rejection is the update's, which is handled below.
+    start.workflowHandle().catch(() => undefined);
     return await client.withDeadline(deadline, () =>
       client.workflow.executeUpdateWithStart(admissions, {
         args: [content],
@@ -134,14 +145,50 @@ async function ask(
   }
 }
 
+function startOptions({
+  batch,
+  content,
+  whole,
+}: Asking): WorkflowStartOptions<typeof dispatchBatch> & { workflowIdConflictPolicy: 'USE_EXISTING' } {
+  return {
+    workflowId: batchWorkflowId(batch.batchId, batch.page),
+    taskQueue: DISPATCH_TASK_QUEUE,
+    args: [batch],
+    memo: whole === null ? { content } : { content, whole },
+    typedSearchAttributes: [
+      { key: ONELANE_LANE, value: batch.lane },
+      { key: ONELANE_BATCH, value: batch.batchId },
+    ],
+    staticSummary: `batch ${batch.batchId}${pageOf(batch)}: ${batch.items.length} items for lane ${batch.lane}`,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    // A batch that was terminated or refused can be published again, and finishes what is left; a completed one answers.
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
+  };
+}
+
+/** For people, who count from 1. */
+function pageOf({ page, pages }: Batch): string {
+  if (page === undefined || pages === 1) return '';
+  return `, page ${page + 1}${pages === undefined ? '' : ` of ${pages}`}`;
+}
+
 /**
  * One ID per content, so that asking again costs nothing. But the server gives a known update's answer also from a
  * run that has closed, and starts none: after a refused or terminated run the ID must be another one.
+ *
+ * @throws BatchIdTakenError when the batch that is known holds something else on another page
  */
-async function updateIdFor(client: Client, workflowId: string, content: string): Promise<string> {
-  const newest = await describeOrUndefined(client, workflowId);
+async function updateIdFor(client: Client, { batch, content, whole }: Asking): Promise<string> {
+  const newest = await describeOrUndefined(client, batchWorkflowId(batch.batchId, batch.page));
+  if (newest !== undefined && isOfAnotherWhole(newest, whole)) throw taken(batch);
   const answers = newest === undefined || ['RUNNING', 'PAUSED', 'COMPLETED'].includes(newest.status.name);
   return answers ? `admissions:${content}` : `admissions:${content}:after:${newest.runId}`;
+}
+
+/** A page that is the same may stand in batches that differ elsewhere. One that was refused has started nothing. */
+export function isOfAnotherWhole({ memo, status }: WorkflowExecutionDescription, whole: string | null) {
+  const known = memo?.['whole'];
+  return status.name !== 'FAILED' && whole !== null && known !== undefined && known !== whole;
 }
 
 /** The server names one unregistered search attribute at a time; whoever lacks one lacks all. */
@@ -195,6 +242,6 @@ async function fromResult(
   }
 }
 
-function taken(batch: Batch): BatchIdTakenError {
+export function taken(batch: Pick<Batch, 'batchId'>): BatchIdTakenError {
   return new BatchIdTakenError(`batchId: "${batch.batchId}" is taken by a batch with other content`);
 }

@@ -4,7 +4,7 @@ import type { UnreadableItem } from './item.ts';
 import { exactnessFault, membersOf } from './json-text.ts';
 
 /** A page of a batch is at most 1 MiB, so a longer item could not be published, whatever it says. */
-const MAX_ITEM_BYTES = 1024 * 1024;
+export const MAX_ITEM_BYTES = 1024 * 1024;
 /** Longer ones are no keys, and would only bloat the answer. */
 const MAX_KEY_LENGTH = 255;
 
@@ -26,12 +26,20 @@ export class ItemTextError extends Error {
 export function itemsIn(text: string, format: ItemFormat): unknown[] {
   switch (format) {
     case 'ndjson':
-      return text
-        .split('\n')
-        .flatMap((line, i) => (line.trim() === '' ? [] : [readItem(line, `line ${i + 1}`)]));
+      return text.split('\n').flatMap((line, i) => itemInLine(line, i + 1));
     case 'json':
       return elementsIn(text).map((element, i) => readItem(element, `item ${i + 1}`));
   }
+}
+
+/** The item of one line, whose number counts from 1; none when it is blank. */
+export function itemInLine(line: string, number: number): unknown[] {
+  return line.trim() === '' ? [] : [readItem(line, `line ${number}`)];
+}
+
+/** What stands in the place of a line that is so long that it isn't read. */
+export function tooLong(place: string): UnreadableItem {
+  return unreadable(`${place}: longer than 1 MiB`);
 }
 
 /** The text of each element of the text's array. */
@@ -46,7 +54,7 @@ function elementsIn(text: string): string[] {
 }
 
 function readItem(text: string, place: string): unknown {
-  if (utf8Length(text) > MAX_ITEM_BYTES) return unreadable(`${place}: longer than 1 MiB`);
+  if (utf8Length(text) > MAX_ITEM_BYTES) return tooLong(place);
   const parsed = parse(text);
   if (!parsed.ok) return unreadable(`${place}: not JSON${parsed.where(false)}`);
   const fault = exactnessFault(text);

@@ -11,10 +11,16 @@ import { UnreadableItemSchema } from '../../src/domain/item.ts';
 const folder = mkdtempSync(join(tmpdir(), 'onelane-items-'));
 after(() => rmSync(folder, { recursive: true }));
 
+async function collected(items: AsyncIterable<unknown>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
 function read(name: string, content: string | Uint8Array): Promise<unknown[]> {
   const file = join(folder, name);
   writeFileSync(file, content);
-  return readItems(file);
+  return collected(readItems(file));
 }
 
 const itemOf = (bytes: number) => `{"key":"a","payload":"${'é'.repeat((bytes - 24) / 2)}"}`;
@@ -169,18 +175,23 @@ describe('a file that cannot be used', () => {
   });
 
   it('one that is not UTF-8 is refused', async () => {
-    assert.match(
-      await refusal('b.ndjson', Uint8Array.of(0x22, 0xff, 0x22)),
-      /^FILE: cannot be read: .*utf-8/i,
-    );
+    const broken = Uint8Array.of(0x22, 0xff, 0x22);
+    assert.equal(await refusal('b.ndjson', broken), 'FILE: line 1: not UTF-8');
+    assert.equal(await refusal('b.json', broken), 'FILE: not UTF-8');
   });
 
   it('another kind of file is refused', async () => {
-    assert.equal(await refusal('c.csv', 'a,b'), 'FILE: expected a file named .ndjson, .jsonl or .json');
+    assert.equal(
+      await refusal('c.csv', 'a,b'),
+      'FILE: expected a file named .ndjson, .jsonl or .json, or - for NDJSON on stdin',
+    );
   });
 
   it('a missing file, or a folder, is refused with the reason', async () => {
-    await assert.rejects(readItems(join(folder, 'none.ndjson')), /none\.ndjson: cannot be read: ENOENT/);
-    await assert.rejects(readItems(folder), { name: 'CliError', exitCode: EXIT.usage });
+    await assert.rejects(
+      collected(readItems(join(folder, 'none.ndjson'))),
+      /none\.ndjson: cannot be read: ENOENT/,
+    );
+    await assert.rejects(collected(readItems(folder)), { name: 'CliError', exitCode: EXIT.usage });
   });
 });
