@@ -18,7 +18,7 @@ const MAX_JSON_BYTES = 256 * 1024 * 1024;
  *
  * @throws CliError when the file as a whole cannot be used
  */
-export async function* readItems(file: string): AsyncGenerator<unknown> {
+export async function* readItems(file: string): AsyncGenerator {
   const name = file === STDIN ? 'stdin' : file;
   let none = true;
   try {
@@ -34,7 +34,7 @@ export async function* readItems(file: string): AsyncGenerator<unknown> {
   if (none) throw new CliError(EXIT.usage, `${name}: expected at least one item, got none`);
 }
 
-async function* itemsOf(file: string): AsyncGenerator<unknown> {
+async function* itemsOf(file: string): AsyncGenerator {
   if (file === STDIN) return yield* ndjsonItems(process.stdin);
   switch (extname(file).toLowerCase()) {
     case '.ndjson':

@@ -14,7 +14,7 @@ type Line = Buffer | null;
  *
  * @throws ItemTextError when the stream as a whole can't be used: a line is not UTF-8, or does not end
  */
-export async function* ndjsonItems(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+export async function* ndjsonItems(bytes: AsyncIterable<Uint8Array>): AsyncGenerator {
   // Fatal, since a character that was replaced would be another item; a mark inside of the stream is one, too.
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   let number = 0;

@@ -6,7 +6,14 @@ import { givenKey } from './carriable.ts';
 import { BatchRefusedError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
 import { type Items, type Page, type Whole, pagesOf, survey } from './pages.ts';
-import { DEFAULT_WAIT_MS, type PublishOptions, type Published, isOfAnotherWhole, publishPage, taken } from './publish.ts';
+import {
+  DEFAULT_WAIT_MS,
+  type PublishOptions,
+  type Published,
+  isOfAnotherWhole,
+  publishPage,
+  taken,
+} from './publish.ts';
 
 /** Enough to keep a small server busy; more of them only wait longer for each other. */
 const PAGES_AT_ONCE = 4;

@@ -56,7 +56,7 @@ describe('the pages of a batch', () => {
 
   it('are the same from a stream as from a list, and only the last one knows the whole', async () => {
     const items = Array.from({ length: 2 * MAX_PAGE_ITEMS + 1 }, (_, n) => ({ n }));
-    async function* stream(): AsyncGenerator<unknown> {
+    async function* stream(): AsyncGenerator {
       yield* items;
     }
     const streamed: Page[] = [];

@@ -30,7 +30,7 @@ function bigItems(name: string, count: number): { key: string; payload: object }
   }));
 }
 
-async function* stream(items: Iterable<unknown>): AsyncGenerator<unknown> {
+async function* stream(items: Iterable<unknown>): AsyncGenerator {
   yield* items;
 }
 
@@ -170,7 +170,7 @@ test('a stream is read no further ahead than a few pages of what is answered', a
   await withLane(stage, 'ahead', { open: false }, async () => {
     await stage.stopDispatch();
     let read = 0;
-    async function* counted(): AsyncGenerator<unknown> {
+    async function* counted(): AsyncGenerator {
       for (const item of bigItems('ahead', 100)) {
         read += 1;
         yield item;
