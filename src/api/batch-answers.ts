@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import type { BatchReport } from '../client.ts';
 import type { BatchCounts } from '../domain/batch.ts';
+import type { ReportRow } from '../domain/batch-report.ts';
+import { ReceiptSchema } from '../domain/delivery.ts';
 import { AdmissionSchema, ItemStateSchema } from './admissions.ts';
 
+const NamedSchema = z.object({ by: z.string(), reason: z.string() });
 const count = z.int().min(0);
 
 export const PublishedSchema = z
@@ -33,6 +37,8 @@ export const BatchAnswerSchema = z
     lane: z.string(),
     publisher: z.string().nullable(),
     admitted: z.boolean().describe('false while some position is still pending'),
+    page: count,
+    pages: count.nullable().describe('how many there are; null: not told yet'),
     counts: BatchCountsSchema.describe('published = the admissions; accepted = the ends and what is open'),
     workflow: z
       .string()
@@ -43,16 +49,51 @@ export const BatchAnswerSchema = z
   })
   .meta({ id: 'Batch', description: 'Where a batch stands' });
 
+const pages = count.nullable().describe('null: not told yet');
+
+const RowSchema: z.ZodType<ReportRow> = z
+  .object({
+    page: count,
+    position: count.describe('in its page, from 0'),
+    key: z.string().nullable(),
+    admission: z.enum(['accepted', 'duplicate', 'conflict', 'rejected', 'pending']),
+    state: ItemStateSchema.nullable().describe("where the key's item stands now; null where there is none"),
+    receipt: ReceiptSchema.nullable(),
+    by: z.string().nullable().describe('who discarded or resolved it'),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'Row', description: 'What became of one position of a batch' });
+
 export const BatchItemsSchema = z
+  .object({ batchId: z.string(), page: count, pages, items: z.array(RowSchema) })
+  .meta({ id: 'BatchItems', description: 'One page of a batch' });
+
+export const BatchReportSchema: z.ZodType<BatchReport> = z
   .object({
     batchId: z.string(),
-    page: z.int().min(0),
-    items: z.array(
-      z.object({
-        admission: AdmissionSchema,
-        state: ItemStateSchema.nullable().describe('where the item stands now; null where none was accepted'),
-      }),
-    ),
-    nextPage: z.int().min(0).nullable(),
+    lane: z.string(),
+    owner: z.string().nullable().describe('of the lane: whom to ask about what is parked'),
+    publisher: z.string().nullable(),
+    held: NamedSchema.nullable().describe('who paused it, and why'),
+    discarded: NamedSchema.nullable().describe('who discarded what was left of it, and why'),
+    extent: z.object({ pages, arrived: count, absentPages: z.array(count), total: pages }),
+    counts: z.object({
+      published: count,
+      accepted: count,
+      duplicate: count,
+      conflict: count,
+      rejected: count,
+      pending: count,
+      absent: count.describe('in pages that never arrived'),
+      succeeded: count,
+      parked: count,
+      discarded: count,
+      terminated: count,
+      open: count,
+    }),
+    addsUp: z.boolean(),
+    faults: z.array(z.string()).describe('what keeps it from adding up'),
+    drainsInMs: z.number().nullable(),
+    rows: z.array(RowSchema),
   })
-  .meta({ id: 'BatchItems', description: 'One page of a batch' });
+  .meta({ id: 'BatchReport', description: 'An accounting of a batch over all of its pages' });

@@ -6,6 +6,7 @@ import {
 import {
   BatchIdTakenError,
   BatchRefusedError,
+  ItemRefusedError,
   LaneRefusedError,
   NamespaceNotReadyError,
   NotFoundError,
@@ -39,7 +40,8 @@ function problemOf(error: unknown): ProblemError {
   if (error instanceof NotFoundError) return new ProblemError('not-found', error.message);
   if (error instanceof BatchIdTakenError) return new ProblemError('batch-id-taken', error.message);
   if (error instanceof BatchRefusedError) return new ProblemError('batch-refused', error.message);
-  if (error instanceof LaneRefusedError) return new ProblemError('refused', error.message);
+  if (error instanceof LaneRefusedError || error instanceof ItemRefusedError)
+    return new ProblemError('refused', error.message);
   if (AWAY.some((kind) => error instanceof kind)) return away(messageOf(error));
   const code = grpcCodeOf(error);
   if (code !== undefined && code !== GRPC.invalidArgument)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as fc from 'fast-check';
 import { BatchAnswerSchema, BatchItemsSchema, PublishedSchema } from '../../src/api/batch-answers.ts';
-import { ItemAnswerSchema } from '../../src/api/item-answers.ts';
+import { ItemRecordSchema } from '../../src/api/item-answers.ts';
 import { keyFault } from '../../src/domain/item.ts';
 import { type RunningApi, ask, publishOver, startApi } from '../support/api.ts';
 import { withLane } from '../support/scene.ts';
@@ -51,7 +51,7 @@ test('a batch is answered per item, and followed by its location to the end', as
       rows.map(({ state }) => state),
       ['succeeded', null, null],
     );
-    const item = (await ask(api.url, '/v1/items/http%3Aa')).as(ItemAnswerSchema);
+    const item = (await ask(api.url, '/v1/items/http%3Aa')).as(ItemRecordSchema);
     assert.equal(item.receipt?.status, 201);
   });
 });
@@ -148,7 +148,7 @@ test('an item is found by its key, whatever allowed characters are in it', async
     for (const key of keys) {
       const found = await ask(api.url, `/v1/items/${encodeURIComponent(key)}`);
       assert.equal(found.status, 200, `${JSON.stringify(key)}: ${found.text}`);
-      assert.equal(found.as(ItemAnswerSchema).key, key);
+      assert.equal(found.as(ItemRecordSchema).key, key);
     }
   });
 });

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { type BatchStatus, NotFoundError, batchStatus } from '../../client.ts';
+import { type BatchStatus, NotFoundError, batchReport, batchStatus } from '../../client.ts';
+import { batchRows } from '../../client/batch-rows.ts';
+import { batchWorkflowId } from '../../domain/ids.ts';
 import type { TypedApi } from '../app.ts';
-import { BatchAnswerSchema, BatchItemsSchema, PublishedSchema } from '../batch-answers.ts';
+import { BatchAnswerSchema, BatchItemsSchema, BatchReportSchema, PublishedSchema } from '../batch-answers.ts';
 import { BatchIdHeaderSchema, mustComeOnce } from '../batch-id.ts';
 import type { Caller } from '../caller.ts';
 import { exactMembers } from '../json-body.ts';
@@ -63,13 +65,13 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
       config: { scope: 'read' },
       schema: {
         tags: ['batches'],
-        summary: 'Where a batch stands; works with no worker running',
+        summary: 'Where a batch, or a page of it, stands; works with no worker running',
         params: BatchParamsSchema,
-        querystring: z.strictObject({}),
+        querystring: z.strictObject({ page: PageSchema }),
         response: { 200: BatchAnswerSchema, ...problemResponses(400, 404) },
       },
     },
-    ({ caller, params }) => readable(caller, params.id),
+    ({ caller, params, query }) => readable(caller, params.id, query.page),
   );
 
   app.get(
@@ -86,12 +88,33 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
     },
     async ({ caller, params, query }) => {
       const { page } = query;
-      const { batchId: id, admissions, states } = await readable(caller, params.id, page);
-      const rows = admissions.map((admission) => ({
-        admission,
-        state: admission.admission === 'accepted' ? (states[admission.key] ?? null) : null,
-      }));
-      return { batchId: id, page, items: rows, nextPage: null };
+      const status = await readable(caller, params.id, page);
+      const { batchId: id, pages } = status;
+      const workflowId = batchWorkflowId(id, page);
+      const rows = await client.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () =>
+        batchRows(client, { workflowId, page }, status),
+      );
+      return { batchId: id, page, pages, items: rows };
+    },
+  );
+
+  app.get(
+    '/v1/batches/:id/report',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['batches'],
+        summary: 'Account for a batch over all of its pages, in sums that must add up',
+        description:
+          'Looks at every item. Of a batch of very many, `onelane batch ID --report` tells the same.',
+        params: BatchParamsSchema,
+        querystring: z.strictObject({}),
+        response: { 200: BatchReportSchema, ...problemResponses(400, 404) },
+      },
+    },
+    async ({ caller, params }) => {
+      await readable(caller, params.id);
+      return await batchReport(client, params.id);
     },
   );
 
