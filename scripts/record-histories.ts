@@ -7,12 +7,15 @@
  *   npx tsx scripts/record-histories.ts --all      writes all of them anew
  */
 import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { type Batch, itemRecord, operateLane, publish } from '../src/client.ts';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Batch, itemRecord, operateLane, publish, backfill, createSchedule } from '../src/client.ts';
 import type { FaultScript } from '../src/dev/upstream/faults.ts';
-import { laneWorkflowId } from '../src/domain/ids.ts';
+import { firingWorkflowId, laneWorkflowId } from '../src/domain/ids.ts';
 import { SENT, withFleet } from '../test/support/fleet.ts';
 import { historyToText } from '../test/support/history.ts';
+import { laneConfig } from '../test/support/lane.ts';
 import { withLane } from '../test/support/scene.ts';
 import { type Stage, devServerStage } from '../test/support/stage.ts';
 import { batchEnd, until } from '../test/support/wait.ts';
@@ -111,11 +114,34 @@ async function recordLanes(stage: Stage): Promise<void> {
   });
 }
 
+/** A window that could not be published at first, since nobody knew its source, and was then. */
+async function recordWindows(stage: Stage): Promise<void> {
+  const { client } = stage;
+  const when = { kind: 'every', every: '1h' } as const;
+  const definition = { lane: 'windows', source: 'windows', when, overlap: 'skip', catchUp: '10m' } as const;
+  await createSchedule(client, 'recorded', definition, { paused: true });
+  const since = new Date(Date.now() - 3_600_000);
+  const [window] = await backfill(client, 'recorded', { since });
+  const workflowId = firingWorkflowId('recorded', window?.end ?? '');
+  await record(stage, workflowId, 'publish-window-refused');
+  const folder = await mkdtemp(join(tmpdir(), 'onelane-recorded-'));
+  try {
+    await writeFile(join(folder, 'items.ndjson'), '{"key":"windowed","payload":{}}\n');
+    stage.sources.set('windows', { kind: 'files', pattern: `${folder}/*.ndjson` });
+    stage.lanes.set('windows', laneConfig('windows', 'http://127.0.0.1:9'));
+    await backfill(client, 'recorded', { since });
+    await record(stage, workflowId, 'publish-window-published');
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
 await mkdir(FOLDER, { recursive: true });
 const stage = await devServerStage();
 try {
   await recordAll(stage);
   await recordLanes(stage);
+  await recordWindows(stage);
 } finally {
   await stage.close();
 }

@@ -29,6 +29,7 @@ test('workflows that are running somewhere go on under the present code: every r
     ['deliver-item', 4],
     ['dispatch-batch', 4],
     ['lane', 2],
+    ['publish-window', 2],
   ] as const)
     assert.ok(
       names.filter((name) => name.startsWith(workflow)).length >= least,
