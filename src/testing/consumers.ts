@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { Clock } from '../lane/clock.ts';
-import { LaneConsumer } from '../lane/consumer.ts';
+import { LaneConsumer, type LaneConsumerParts } from '../lane/consumer.ts';
 import { UNSHARED } from '../lane/cover.ts';
 import { Gate } from '../lane/gate.ts';
 import type { Reach } from '../lane/upstream.ts';
@@ -33,16 +33,22 @@ export class TestConsumers {
     return this.#open.has(name);
   }
 
-  /** @param name the lane's full name */
-  open(name: string, config: LaneConfig): LaneConsumer {
+  /**
+   * @param name the lane's full name
+   * @param store what it does to keep a closure for whoever takes the lane up next; by default nobody does
+   */
+  open(
+    name: string,
+    config: LaneConfig,
+    store: LaneConsumerParts['store'] = () => Promise.resolve(),
+  ): LaneConsumer {
     const { clock } = this.#parts;
     const consumer = new LaneConsumer({
       ...this.#parts,
       name,
       config,
       gate: new Gate({ config, clock, cover: UNSHARED }),
-      // Nobody takes the lane up after this consumer.
-      store: () => Promise.resolve(),
+      store,
       log: null,
     });
     this.#open.set(name, { consumer, running: consumer.start() });

@@ -95,6 +95,28 @@ test('a lane that is closed for long takes nothing out of its queue, so that the
   });
 });
 
+test('the next item is at hand, and does not leave before what the last call taught is stored', async () => {
+  const faults: FaultScript = { 'store:a': [{ type: 'throttle' }] };
+  await withLane(stage, 'store', { upstream: { faults }, open: false }, async ({ config, arrivalsOf }) => {
+    let stored = () => {};
+    const storing = new Promise<void>((resolve) => (stored = resolve));
+    stage.openLane(config, () => storing);
+    try {
+      await publishItems(stage, 'store', ['a']);
+      await until('a was throttled', () => arrivalsOf('store:a')[0]?.status === 429);
+      await publishItems(stage, 'store', ['b'], 'store-2');
+      await until('b is at hand', async () => (await pendingOf(stage, 'store:b'))?.started === true);
+      // The lane would be open again.
+      stage.clock.move(2_000);
+      for (let look = 0; look < 20; look++) await pendingOf(stage, 'store:b');
+      assert.equal(arrivalsOf('store:b').length, 0);
+    } finally {
+      stored();
+    }
+    assert.equal((await batchEnd(stage.client, 'store-2')).counts.succeeded, 1);
+  });
+});
+
 test('stopping lets the call in flight end, and gives back what waits in the slot unharmed', async () => {
   const faults: FaultScript = { 'stop:a': [{ type: 'delay', ms: 400, effect: 'none' }] };
   // After its first call the lane waits for an hour.

@@ -48,8 +48,12 @@ export interface Stage {
   stopDispatch(): Promise<void>;
   /** Runs lane workflows. Without it, lanes are opened, and nobody holds them. */
   startLaneDesk(): Promise<void>;
-  /** Starts the consumer of a lane, and makes the lane known to dispatch. */
-  readonly openLane: (config: LaneConfig) => LaneConsumer;
+  /**
+   * Starts the consumer of a lane, and makes the lane known to dispatch.
+   *
+   * @param store what it does to keep a closure for who comes next; by default nobody does
+   */
+  readonly openLane: (config: LaneConfig, store?: () => Promise<void>) => LaneConsumer;
   /** Stops a lane's consumer. */
   closeLane(lane: string): Promise<void>;
   /** Lets time pass on the server and on the clock, without waiting. Only a time-skipping stage can. */
@@ -162,10 +166,10 @@ async function stageOn(server: Server): Promise<Stage> {
       });
       laneDesk = { worker, running: worker.run() };
     },
-    openLane(config) {
+    openLane(config, store) {
       const { lane } = config.policy;
       lanes.set(lane, config);
-      return consumers.open(lane, config);
+      return consumers.open(lane, config, store);
     },
     async closeLane(lane) {
       await consumers.close(lane);
