@@ -7,6 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { UpdateDefinition } from '@temporalio/common';
 import type { DispatchActivities } from '../activities/contract.ts';
+import { EvidenceSchema } from '../domain/evidence.ts';
 import type { ItemAnswer } from '../domain/orders.ts';
 import type { ItemLedger } from './item-ledger.ts';
 import * as orders from './item-orders.ts';
@@ -26,7 +27,10 @@ export class ItemDesk {
   constructor(item: ItemLedger) {
     this.#item = item;
     setHandler(messages.item, () => item.snapshot());
-    setHandler(messages.lateAnswer, (evidence) => item.noteLate(evidence));
+    setHandler(messages.lateAnswer, (evidence) => {
+      const parsed = EvidenceSchema.safeParse(evidence);
+      if (parsed.success) item.noteLate(parsed.data);
+    });
     this.#take(messages.redrive, orders.redrive);
     this.#take(messages.discard, orders.discard);
     this.#take(messages.resolve, orders.resolve);

@@ -2,6 +2,7 @@ import { workflowInfo } from '@temporalio/workflow';
 import { type Attempts, NO_ATTEMPTS, afterReset, handOn, redriven } from '../domain/attempts.ts';
 import type { CallOutcome, CallTask, Delivery, ItemEnd, ItemSnapshot, Receipt } from '../domain/delivery.ts';
 import type { Evidence } from '../domain/evidence.ts';
+import { answerOfEnd } from '../domain/item-end.ts';
 import type { ItemState, ParkedState } from '../domain/item.ts';
 import { type ItemAnswer, ORDERS_KEPT, type Order } from '../domain/orders.ts';
 import type { Named } from './named.ts';
@@ -135,14 +136,9 @@ export class ItemLedger {
 
   answer(): ItemAnswer {
     const { delivery, state, round, end, parked } = this;
-    return {
-      key: delivery.item.key,
-      state,
-      round,
-      receipt: end?.state === 'succeeded' ? end.receipt : null,
-      reason: end?.state === 'discarded' ? end.reason : (parked?.reason ?? null),
-      order: this.#newestOrder,
-    };
+    const { key } = delivery.item;
+    if (end !== null) return answerOfEnd(key, end);
+    return { key, state, round, receipt: null, reason: parked?.reason ?? null, order: this.#newestOrder };
   }
 
   snapshot(): ItemSnapshot {
