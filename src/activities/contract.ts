@@ -47,11 +47,14 @@ export type TakenBack =
 
 export interface DispatchPlan {
   policy: LanePolicy;
+  /** of an earlier run of the same page */
   earlier: BatchMemo | null;
+  /** what operators have said of the batch, to that run or to other pages */
+  orders: BatchOrders;
 }
 
-/** What a dispatchBatch workflow's memo says once it knows its lane's policy, or was told something. */
-export interface BatchMemo extends BatchOrders {
+/** What a dispatchBatch workflow's memo says once it knows its lane's policy; beside it, `BatchOrders`. */
+export interface BatchMemo {
   /** `contentHash` of the batch */
   content: string;
   /** `digest` of the lane's key template: keys derived otherwise would be other operations */

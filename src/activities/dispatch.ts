@@ -1,14 +1,11 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import pMap from 'p-map';
-import { z } from 'zod';
-import { BatchOrdersSchema } from '../domain/batch.ts';
 import { keyHolder } from '../client/key-holder.ts';
-import { quoted } from '../client/lists.ts';
 import { openLane } from '../client/open-lane.ts';
-import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { LaneConfig } from '../domain/policy.ts';
-import type { BatchMemo, DispatchActivities } from './contract.ts';
+import type { DispatchActivities } from './contract.ts';
+import { earlierBatch } from './earlier-batch.ts';
 import { takeBack } from './take-back.ts';
 import { whoCancelled } from './who-cancelled.ts';
 
@@ -32,7 +29,7 @@ export function dispatchActivities({ client, lanes, open = openLane }: DispatchP
           `lane: expected one of ${[...lanes.keys()].join(', ')}, got "${lane}"`,
           'UnknownLane',
         );
-      return { policy: config.policy, earlier: await earlierRun(client, batch, runId) };
+      return { policy: config.policy, ...(await earlierBatch(client, batch, runId)) };
     },
     openLanes: async (names) => {
       const drained: Record<string, string> = {};
@@ -47,25 +44,4 @@ export function dispatchActivities({ client, lanes, open = openLane }: DispatchP
     whoCancelled: (item) => whoCancelled(client, item),
     lookUpKeys: (keys) => pMap(keys, (key) => keyHolder(client, key), { concurrency: LOOKUPS_AT_ONCE }),
   };
-}
-
-const BatchMemoSchema: z.ZodType<BatchMemo> = BatchOrdersSchema.extend({
-  content: z.string(),
-  keyTemplate: z.string(),
-});
-
-/** The memo of the newest earlier run of a batch that came as far as to know its policy. */
-async function earlierRun(client: Client, batch: string, runId: string): Promise<BatchMemo | null> {
-  const query = `WorkflowId = ${quoted(batch)}`;
-  try {
-    for await (const execution of client.workflow.list({ query })) {
-      const memo = BatchMemoSchema.safeParse(execution.memo);
-      if (execution.runId !== runId && memo.success) return memo.data;
-    }
-    return null;
-  } catch (error) {
-    // The time-skipping test server keeps no list of workflows.
-    if (grpcCodeOf(error) === GRPC.unimplemented) return null;
-    throw error;
-  }
 }

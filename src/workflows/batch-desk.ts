@@ -1,5 +1,4 @@
 import { ApplicationFailure, condition, setHandler, upsertMemo } from '@temporalio/workflow';
-import type { BatchMemo } from '../activities/contract.ts';
 import {
   type Batch,
   type BatchAnswer,
@@ -14,7 +13,7 @@ import { type Named, checkNamed } from './named.ts';
 /** Answers whoever asks a batch where it stands, and takes what operators say of it as a whole. */
 export class BatchDesk {
   readonly #ledger: BatchLedger;
-  /** In the memo, too: a later run of the batch goes on by them. */
+  /** In the memo, too: later runs and pages of the batch go on by them. */
   #orders: BatchOrders = { held: null, discarded: null };
   #prepared = false;
   #refusal: ApplicationFailure | undefined;
@@ -53,9 +52,9 @@ export class BatchDesk {
     return { ...this.#ledger.progress(), ...this.#orders };
   }
 
-  /** Goes on by what an earlier run of the batch was told. */
-  takeUp(earlier: BatchMemo | null): void {
-    if (earlier !== null) this.#orders = BatchOrdersSchema.parse(earlier);
+  /** Goes on by what the batch was told before this run or page of it started. */
+  takeUp(orders: BatchOrders | undefined): void {
+    this.#orders = BatchOrdersSchema.parse(orders ?? {});
     if (this.#orders.held !== null || this.#orders.discarded !== null) upsertMemo({ ...this.#orders });
     this.#prepared = true;
   }
@@ -67,7 +66,7 @@ export class BatchDesk {
 
   /** Resolves once every item that was being started meanwhile is there, so that the caller finds it, and can tell it. */
   async #order(change: (orders: BatchOrders) => Partial<BatchOrders>): Promise<BatchAnswer> {
-    // After the orders of an earlier run, which are older.
+    // After what was told before it, which is older.
     await this.#until(() => this.#prepared);
     this.#orders = { ...this.#orders, ...change(this.#orders) };
     upsertMemo({ ...this.#orders });

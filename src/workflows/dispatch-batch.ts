@@ -46,8 +46,8 @@ export async function dispatchBatch(input: unknown): Promise<BatchProgress> {
 
   try {
     setCurrentDetails(`Asks for the policy of lane ${batch.lane}.`);
-    const { policy, earlier } = await prepare(batch, content);
-    desk.takeUp(earlier);
+    const { policy, orders } = await prepare(batch, content);
+    desk.takeUp(orders);
     const sorted = triage(batch, policy);
     ledger.answer(sorted.rejected);
     const lanes = lanesOf(batch, sorted);
