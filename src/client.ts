@@ -19,6 +19,7 @@ export type { OperationRecord } from './client/operation-record.ts';
 export { type LaneStatus, laneStatus, laneStatuses } from './client/lane-status.ts';
 export { type DeadLetter, type DeadLetterFilter, deadLetters } from './client/dead-letters.ts';
 export { type Operated, operateItems } from './client/operate-items.ts';
+export { operateBatch } from './client/operate-batch.ts';
 export { operateItem } from './client/operate-item.ts';
 export { operateLane } from './client/operate-lane.ts';
 export type { ItemAnswer, Order } from './domain/orders.ts';
@@ -45,6 +46,7 @@ export {
 export { type Whole, survey } from './client/pages.ts';
 export { type LongBatch, type PublishedPage, publishPages } from './client/publish-pages.ts';
 export { type PublishOptions, type Published, publish } from './client/publish.ts';
+export type { BatchAct, ItemOutcome } from './client/tell-items.ts';
 export { NamespaceNotReadyError } from './namespace.ts';
 export type { Admission, Batch, BatchCounts, BatchProgress } from './domain/batch.ts';
 export type { ItemState, PublishedItem } from './domain/item.ts';

@@ -1,34 +1,57 @@
-import { Command } from 'commander';
+import { userInfo } from 'node:os';
+import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { type BatchStatus, batchReport, batchStatus } from '../client.ts';
 import { describeReport } from './batch-report-text.ts';
-import { EXIT } from './exit.ts';
+import { CliError, EXIT } from './exit.ts';
+import { operateOnBatch } from './operate-on-batch.ts';
 import { print, table } from './print.ts';
 import { wholeNumber } from './whole-number.ts';
 import { withClient } from './with-client.ts';
 
+const ACTS = ['pause', 'resume', 'discard'] as const;
 const flagsSchema = z.object({
   report: z.boolean().optional(),
   page: z.int().optional(),
+  by: z.string(),
+  reason: z.string().optional(),
   json: z.boolean().optional(),
 });
 type Flags = z.infer<typeof flagsSchema>;
 
-/** `onelane batch ID`: where each of its items stands; and an accounting of all of it. */
+/** `onelane batch ID`: where each of its items stands; an accounting of it; and what operators do to what is left. */
 export function batchCommand(): Command {
   return new Command('batch')
     .description(
-      'show where each item of a batch stands, or account for all of it; works with no worker running',
+      'show where each item of a batch stands, account for all of it, or operate on what is left of it',
     )
     .argument('<id>', "the batch's ID")
+    .argument(`[${ACTS.join('|')}]`, 'what to do, on all of its pages')
     .option('--report', 'account for every position of every page, in sums that must add up')
     .option('--page <number>', 'show this page of it; by default the first, which is 0', wholeNumber)
+    .addOption(new Option('--by <name>', 'who does it; kept with the items').default(userInfo().username))
+    .option('--reason <text>', 'why; kept with the items')
     .option('--json', 'print one JSON object')
-    .action(async (batchId: string, options: unknown) => {
+    .action(async (batchId: string, act: string | undefined, options: unknown) => {
       const flags = flagsSchema.parse(options);
-      if (flags.report) await report(batchId, flags);
+      if (act !== undefined) await operate(batchId, act, flags);
+      else if (flags.report) await report(batchId, flags);
       else await show(batchId, flags);
     });
+}
+
+async function operate(
+  batchId: string,
+  actText: string,
+  { by, reason, json, ...flags }: Flags,
+): Promise<void> {
+  const act = z.enum(ACTS).safeParse(actText);
+  if (!act.success) throw new CliError(EXIT.usage, `expected one of ${ACTS.join(', ')}, got "${actText}"`);
+  if (flags.report) throw new CliError(EXIT.usage, `--report: expected it without ${act.data}`);
+  if (reason === undefined) throw new CliError(EXIT.usage, `--reason: expected why, got nothing`);
+  process.exitCode = await withClient((client) =>
+    operateOnBatch(client, { batchId, act: act.data, by, reason, json }),
+  );
 }
 
 async function report(batchId: string, { json }: Flags): Promise<void> {

@@ -4,19 +4,18 @@ import {
   WorkflowFailedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import { digest } from '../domain/canonical.ts';
 import type { ItemEnd } from '../domain/delivery.ts';
 import { answerOfEnd, describeItemEnd, isEndedBy } from '../domain/item-end.ts';
 import { type ItemAnswer, ItemAnswerSchema } from '../domain/orders.ts';
-import { GRPC, grpcCodeOf } from '../grpc.ts';
 import type { deliverItem } from '../workflows/index.ts';
 import * as messages from '../workflows/messages.ts';
 import type { Named } from '../workflows/named.ts';
 import { ItemRefusedError, UnansweredError } from './errors.ts';
 import { describeItem } from './key-holder.ts';
+import { isUnanswered } from './unanswered.ts';
 
 /** A call in flight has to end before an item is taken back, and a lookup waits for its turn in the lane. */
 const ANSWERED_WITHIN_MS = 45_000;
@@ -114,12 +113,6 @@ async function answerOfClosed(
   const answer = answerOfEnd(key, end);
   if (isEndedBy(end, kind, asked)) return answer;
   throw new ItemRefusedError(`item "${key}": ${describeItemEnd(end)}`, answer);
-}
-
-function isUnanswered(error: unknown): boolean {
-  return (
-    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || grpcCodeOf(error) === GRPC.deadlineExceeded
-  );
 }
 
 /** It closed between our looking and our asking, or before the order had its turn. */

@@ -1,16 +1,11 @@
-import {
-  type Client,
-  WorkflowNotFoundError,
-  WorkflowUpdateFailedError,
-  WorkflowUpdateRPCTimeoutOrCancelledError,
-} from '@temporalio/client';
+import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import { laneWorkflowId } from '../domain/ids.ts';
 import type { LaneRecord } from '../domain/lane-record.ts';
 import * as messages from '../workflows/lane-messages.ts';
 import type { Named } from '../workflows/named.ts';
-import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { LaneRefusedError, NotFoundError, UnansweredError } from './errors.ts';
+import { isUnanswered } from './unanswered.ts';
 
 /** A call in flight has to end before a pause is answered, and a lost holder's lease before it is known to be lost. */
 const ANSWERED_WITHIN_MS = 30_000;
@@ -52,10 +47,7 @@ async function update<Asked>(
       );
     if (error instanceof WorkflowUpdateFailedError && error.cause instanceof ApplicationFailure)
       throw new LaneRefusedError(`lane "${name}": ${error.cause.message}`);
-    if (
-      error instanceof WorkflowUpdateRPCTimeoutOrCancelledError ||
-      grpcCodeOf(error) === GRPC.deadlineExceeded
-    )
+    if (isUnanswered(error))
       throw new UnansweredError(
         `lane "${name}": no worker answered within ${ANSWERED_WITHIN_MS / 1000} s. It may still take effect when ` +
           'one is back; see then, or ask again, which changes nothing twice',

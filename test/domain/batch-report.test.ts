@@ -55,7 +55,7 @@ function rowOf(page: number, position: number, { admission, state }: Fate): Repo
   };
 }
 
-function succeeded(page: number, position: number): ReportRow {
+function done(page: number, position: number): ReportRow {
   return rowOf(page, position, { admission: 'accepted', state: 'succeeded' });
 }
 
@@ -96,8 +96,8 @@ describe('the report of a batch', () => {
 
   it('names the pages that never arrived, and their items where the total is told', () => {
     const pages: ReportPage[] = [
-      { page: 0, published: 2, pages: null, total: null, rows: [succeeded(0, 0), succeeded(0, 1)] },
-      { page: 3, published: 1, pages: 5, total: 9, rows: [succeeded(3, 0)] },
+      { page: 0, published: 2, pages: null, total: null, rows: [done(0, 0), done(0, 1)] },
+      { page: 3, published: 1, pages: 5, total: 9, rows: [done(3, 0)] },
     ];
     assert.deepEqual(extentOf(pages), { pages: 5, arrived: 2, absentPages: [1, 2, 4], total: 9 });
     assert.deepEqual(faultsOf(pages), []);
@@ -132,6 +132,10 @@ const DOCTORS = {
   pageLost: (pages) =>
     // Lost while the extent says that it is there: the totals tell.
     pages.length === 1 ? undefined : pages.slice(1).map((page) => ({ ...page, pages: pages.length - 1 })),
+  totalUnreached: (pages) =>
+    extentOf(pages).absentPages.length > 0
+      ? undefined
+      : pages.map((page) => ({ ...page, total: page.total === null ? null : page.total + 1 })),
   extentTwice: (pages) =>
     pages.length === 1 ? undefined : pages.map((page, at) => ({ ...page, pages: 10 + at })),
 } satisfies { [name: string]: Doctor };

@@ -9,6 +9,7 @@ import {
   publish,
 } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
+import { terminateBatch } from '../support/batches.ts';
 import { untilQueued } from '../support/items.ts';
 import { laneConfig } from '../support/lane.ts';
 import { withLane } from '../support/scene.ts';
@@ -47,7 +48,7 @@ test('a terminated batch published again gives the same admissions and follows i
       ['accepted', 'duplicate', 'accepted', 'conflict', 'accepted', 'accepted', 'rejected'],
     );
     await stage.client.workflow.getHandle('killed:d').terminate('an item ended from outside');
-    await terminateBatch('killed');
+    await terminateBatch(stage, 'killed');
 
     await assert.rejects(publish(stage.client, { ...batch, items: batch.items.slice(1) }), BatchIdTakenError);
     assert.deepEqual(await publish(stage.client, batch), first);
@@ -71,7 +72,7 @@ test('a terminated batch is refused while its lane derives other keys than at fi
   const batch: Batch = { batchId: 'rekeyed', lane: 'rekeyed', items: [{ payload: { name: 'a' } }] };
   deriveKeysBy('rekeyed:{payload.name}');
   const first = await publish(stage.client, batch);
-  await terminateBatch('rekeyed');
+  await terminateBatch(stage, 'rekeyed');
 
   deriveKeysBy('rekeyed:{payload.name}:v2');
   await assert.rejects(publish(stage.client, batch), (error: unknown) => {
@@ -100,7 +101,7 @@ test('a batchId may hold an apostrophe; what Temporal cannot look for is refused
   stage.lanes.set('quoted', laneConfig('quoted', 'http://127.0.0.1:9'));
   const batch: Batch = { batchId: "it's", lane: 'quoted', items: [{ key: 'quoted:a', payload: {} }] };
   await publish(stage.client, batch);
-  await terminateBatch("it's");
+  await terminateBatch(stage, "it's");
   await assert.rejects(publish(stage.client, { ...batch, items: ['other'] }), BatchIdTakenError);
   for (const batchId of ['end\\', 'say "x"'])
     await assert.rejects(publish(stage.client, { ...batch, batchId }), BatchRefusedError);
@@ -151,15 +152,3 @@ test('of items that wait for their lane, the most urgent leave first', async () 
     );
   });
 });
-
-/** Ends a batch from outside, and waits until the server lists it so: publishing again asks that list. */
-async function terminateBatch(batchId: string): Promise<void> {
-  const workflowId = `batch/${batchId}`;
-  await stage.client.workflow.getHandle(workflowId).terminate('to publish it again');
-  const query = `OnelaneBatch = '${batchId.replaceAll("'", "\\'")}' AND WorkflowType = 'dispatchBatch' AND ExecutionStatus = 'Terminated'`;
-  await until(`${workflowId} is listed as terminated`, async () => {
-    for await (const { memo } of stage.client.workflow.list({ query }))
-      if (memo?.['keyTemplate']) return true;
-    return false;
-  });
-}
