@@ -73,13 +73,15 @@ describe('a wrong lanes.yaml', () => {
       assert.match(found[0] ?? '', /: expected 1 to 100 letters, digits, dots, - or _/);
     });
 
-  it('lookup is checked, and refused as not yet there', () => {
-    assert.deepEqual(faults(lane(['upstream.lookup', { path: '/effects/{key}' }])), [
-      'lanes.releases.upstream.lookup: is not yet supported by this version: leave it out',
+  it('a lookup needs a path that names the item', () => {
+    assert.deepEqual(faults(lane(['upstream.lookup', { path: 'effects/{key}' }])), [
+      'lanes.releases.upstream.lookup.path: expected a path that begins with /, got "effects/{key}"',
     ]);
-    assert.deepEqual(faults(lane(['upstream.lookup', { path: 'effects' }])), [
-      'lanes.releases.upstream.lookup.path: expected a path that begins with /, got "effects"',
-      'lanes.releases.upstream.lookup: is not yet supported by this version: leave it out',
+    assert.deepEqual(faults(lane(['upstream.lookup', { path: '/effects' }])), [
+      'lanes.releases.upstream.lookup.path: names nothing of the item, so that every item would be looked up alike',
+    ]);
+    assert.deepEqual(faults(lane(['upstream.lookup', { path: '/effects/{key}', keyField: 'a..b' }])), [
+      'lanes.releases.upstream.lookup.keyField: expected the field of the answer that repeats the key, such as key, got "a..b"',
     ]);
   });
 

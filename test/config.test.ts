@@ -68,6 +68,7 @@ describe('a sound lanes.yaml', () => {
       deadlineMs: 86_400_000,
       slotWaitMs: 244_000,
     });
+    assert.equal(config.policy.lookupPath, null);
     assert.equal(config.policy.keyTemplate, 'release:{payload.package}');
     assert.deepEqual(config.limit, { requests: 5, perMs: 60_000, burst: 3, arrivalWithinMs: 50 });
     assert.equal(config.maxInFlight, 5);
@@ -97,6 +98,22 @@ describe('a sound lanes.yaml', () => {
     );
     assert.equal(config?.baseUrl, 'http://127.0.0.1:8080');
     assert.deepEqual(config?.limit, { requests: 5, perMs: 1_000, burst: 1, arrivalWithinMs: null });
+  });
+});
+
+describe('a lookup', () => {
+  it('becomes a path for each item, and where its answer repeats the key', () => {
+    const { policy } = only(lane(['upstream.lookup', { path: '/effects/{key}' }]));
+    assert.equal(policy.lookupPath, '/effects/{key}');
+    assert.deepEqual(policy.delivery.lookup, { keyField: 'key' });
+    const named = only(lane(['upstream.lookup', { path: '/by/{payload.a}', keyField: 'data.ref' }]));
+    assert.deepEqual(named.policy.delivery.lookup, { keyField: 'data.ref' });
+  });
+
+  it('gives an attempt the time of a turn more', () => {
+    const without = only(SOUND).policy.delivery;
+    const { slotWaitMs } = only(lane(['upstream.lookup', { path: '/effects/{key}' }])).policy.delivery;
+    assert.equal(slotWaitMs, without.slotWaitMs + 2 * (1_000 + without.timeoutMs));
   });
 });
 

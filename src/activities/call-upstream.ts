@@ -1,54 +1,56 @@
-import { ApplicationFailure, Context } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
 import { type Attempts, afterReset, readAttempts } from '../domain/attempts.ts';
-import { canonicalText } from '../domain/canonical.ts';
-import type { CallOutcome, CallTask } from '../domain/delivery.ts';
-import { formatDuration } from '../domain/duration.ts';
-import { type Next, decide, mayNotTry } from '../domain/next.ts';
-import type { LaneConfig } from '../domain/policy.ts';
-import { rateLimitHold } from '../domain/rate-limit.ts';
-import { parseRetryAfter } from '../domain/retry-after.ts';
-import { type Circumstances, claimed, givenBack, settle, settleLost } from '../domain/settle.ts';
-import { type CallEnd, type Verdict, describeEnd, verdictOf } from '../domain/verdict.ts';
-import type { Clock } from '../lane/clock.ts';
+import type { CallOutcome, CallTask, Receipt } from '../domain/delivery.ts';
+import { describeEvidence } from '../domain/evidence.ts';
+import { type Park, type Terms, decide, nextStep } from '../domain/next.ts';
+import {
+  type Circumstances,
+  claimed,
+  givenBack,
+  rested,
+  settle,
+  settleLookup,
+  settleLost,
+} from '../domain/settle.ts';
+import { verdictOf } from '../domain/verdict.ts';
 import type { Claim } from '../lane/confirm-claim.ts';
-import { type Gate, GivenBack } from '../lane/gate.ts';
-import type { Sender, SentCall } from '../lane/sender.ts';
+import { GivenBack } from '../lane/gate.ts';
 import type { Turn } from '../lane/turns.ts';
-import type { UpstreamRequest } from '../lane/upstream-connection.ts';
 import type { LaneActivities } from './contract.ts';
-import { evidenceOf } from './evidence.ts';
+import { ask, lookUp } from './look-up.ts';
 import { receiptOf } from './receipt.ts';
+import { type JudgedCall, type SlotParts, callInSlot, tryAgain, unsent, whileBeating } from './slot.ts';
+import { sendRequest } from './upstream-request.ts';
 
-export interface CallUpstreamParts {
-  /** this process, as evidence names it */
-  readonly holder: string;
-  readonly config: LaneConfig;
-  readonly gate: Gate;
-  readonly sender: Sender;
-  readonly clock: Clock;
+export interface LaneActivityParts extends SlotParts {
   /** Waits until the server has the claim that an attempt's last beat carried; rejects unless it still wants it. */
   readonly confirm: (claim: Claim) => Promise<void>;
-  /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
-  readonly store: () => Promise<void>;
 }
 
-/** The activity of a lane's slot: pace, call, verdict. */
-export function laneActivities(parts: CallUpstreamParts): Pick<LaneActivities, 'callUpstream'> {
-  return { callUpstream: (task) => new Attempt(parts, task, Context.current()).run() };
+/** The activities of a lane's slot: pace, call, verdict. */
+export function laneActivities(parts: LaneActivityParts): LaneActivities {
+  return {
+    callUpstream: (task) => new Attempt(parts, task, Context.current()).run(),
+    lookUp: (task) => lookUp(parts, task, Context.current()),
+  };
 }
 
 /** One attempt of one item, from taking the slot to freeing it. */
 class Attempt {
-  readonly #parts: CallUpstreamParts;
+  readonly #parts: LaneActivityParts;
   readonly #task: CallTask;
+  readonly #terms: Terms;
   readonly #context: Context;
   readonly #number: number;
   #attempts: Attempts;
 
-  constructor(parts: CallUpstreamParts, task: CallTask, context: Context) {
+  constructor(parts: LaneActivityParts, task: CallTask, context: Context) {
     this.#parts = parts;
     this.#task = task;
+    // Calls are cut by the lane's timeout, which may be longer by now than the item's: whatever waits for a call that
+    // may still arrive waits for the longer one.
+    const timeoutMs = Math.max(task.policy.timeoutMs, parts.config.policy.delivery.timeoutMs);
+    this.#terms = { ...task, policy: { ...task.policy, timeoutMs } };
     this.#context = context;
     this.#number = context.info.attempt;
     const { heartbeatDetails, workflowExecution } = context.info;
@@ -58,59 +60,38 @@ class Attempt {
     this.#attempts = wasReset ? afterReset(task.run.startedAtMs, attempts) : attempts;
   }
 
-  /** Of the item's whole life: the server counts the attempts of each of its activities from 1. */
-  get #lifeNumber(): number {
-    return this.#attempts.before + this.#number;
+  /** As evidence counts: the server counts the attempts of each of an item's activities from 1. */
+  get #of() {
+    return { attempt: this.#attempts.before + this.#number, round: this.#task.round };
   }
 
   async run(): Promise<CallOutcome> {
-    // A third of the lease: two beats may get lost before the server takes us for lost.
-    const beat = setInterval(() => this.#beat(), this.#task.policy.leaseMs / 3);
-    try {
+    const account = () => this.#attempts;
+    return await whileBeating(this.#context, this.#task.policy.leaseMs, account, async () => {
       this.#accountForLostWorkers();
-      return await this.#callInTurn();
-    } finally {
-      clearInterval(beat);
-    }
-  }
-
-  #beat(): void {
-    this.#context.heartbeat(this.#attempts);
+      for (;;) {
+        const turn = await this.#waitForTurn();
+        try {
+          const outcome = await this.#takeTurn();
+          if (outcome !== undefined) return outcome;
+        } finally {
+          turn.end();
+        }
+      }
+    });
   }
 
   #record(attempts: Attempts): void {
     this.#attempts = attempts;
     // What the server gets with an attempt's end are the details of the last beat.
-    this.#beat();
+    this.#context.heartbeat(attempts);
   }
 
   #accountForLostWorkers(): void {
+    const { round, policy } = this.#task;
     const scheduledAtMs = this.#context.info.scheduledTimestampMs;
     const circumstances = this.#circumstances(false);
-    const { policy, round } = this.#task;
     this.#record(settleLost(this.#attempts, this.#number, round, policy, scheduledAtMs, circumstances));
-  }
-
-  async #callInTurn(): Promise<CallOutcome> {
-    for (;;) {
-      const turn = await this.#waitForTurn();
-      try {
-        const outcome = await this.#takeTurn();
-        if (outcome !== undefined) return outcome;
-      } finally {
-        turn.end();
-      }
-    }
-  }
-
-  /** Undefined when the lane no longer let the call leave. */
-  async #takeTurn(): Promise<CallOutcome | undefined> {
-    const { policy, deadlineMs } = this.#task;
-    const unfit = mayNotTry(this.#attempts, policy, deadlineMs, this.#parts.clock.epochMs());
-    if (unfit !== undefined) return this.#conclude(unfit);
-    await this.#claim();
-    const sent = await this.#parts.sender.send(this.#request(), this.#task.key, this.#lifeNumber);
-    return sent && (await this.#judge(sent));
   }
 
   async #waitForTurn(): Promise<Turn> {
@@ -124,16 +105,43 @@ class Attempt {
     }
   }
 
+  /** Undefined when the turn did not decide about the item: wait for another. */
+  async #takeTurn(): Promise<CallOutcome | undefined> {
+    const step = nextStep(this.#attempts, this.#terms, this.#parts.clock.epochMs());
+    switch (step.kind) {
+      case 'park':
+        return this.#park(step);
+      case 'rest':
+        // The server keeps the time: a clock of ours may have stood still.
+        return this.#retry('Rests', 'an earlier call may still arrive before it is looked up', step.forMs);
+      case 'lookUp':
+        return await this.#lookUp();
+      case 'send':
+        return await this.#send();
+    }
+  }
+
   /** Fails the attempt so that the item is at once in the queue again, its budget untouched. */
   #giveBack(because: string): never {
     this.#record(givenBack(this.#attempts, this.#number));
-    throw ApplicationFailure.create({
-      type: 'GivenBack',
-      message: `not sent: ${because}`,
-      // The server fails an activity for good whose next delay is 0.
-      nextRetryDelay: 1,
-      category: ApplicationFailureCategory.BENIGN,
+    throw unsent(because);
+  }
+
+  async #send(): Promise<CallOutcome | undefined> {
+    const parts = this.#parts;
+    const task = this.#task;
+    await this.#claim();
+    const called = await callInSlot(parts, {
+      request: sendRequest(task, parts.config),
+      key: task.key,
+      of: { ...this.#of, call: 'send' },
+      judge: (end, retryAfterUsable) => verdictOf(end, task.policy, retryAfterUsable),
     });
+    if (called === undefined) return undefined;
+    const { verdict, evidence, probe } = called;
+    this.#record(settle(this.#attempts, this.#number, verdict, evidence, this.#circumstances(probe)));
+    await called.stored();
+    return this.#follow(called, 'answer');
   }
 
   /**
@@ -141,11 +149,12 @@ class Attempt {
    * we die now, the note alone tells the next attempt that this one may have been applied.
    */
   async #claim(): Promise<void> {
-    this.#record(claimed(this.#attempts, this.#number, this.#parts.holder, this.#parts.clock.epochMs()));
+    const { holder, clock, confirm } = this.#parts;
+    this.#record(claimed(this.#attempts, this.#number, holder, clock.epochMs()));
     if (this.#task.policy.idempotency !== null) return;
     try {
       const runId = this.#context.info.workflowExecution?.runId;
-      await this.#parts.confirm({ key: this.#task.key, runId, attempt: this.#number });
+      await confirm({ key: this.#task.key, runId, attempt: this.#number });
     } catch (error) {
       this.#giveBack(
         `its claim was not confirmed: ${error instanceof Error ? error.message : String(error)}`,
@@ -153,50 +162,44 @@ class Attempt {
     }
   }
 
-  /** The same bytes under the same key on every attempt. */
-  #request(): UpstreamRequest {
-    const { method, path, payload, key, correlationId, policy } = this.#task;
-    return {
-      method,
-      path,
-      // The lane's, whatever the item was admitted under: the lease is cut to it.
-      timeoutMs: this.#parts.config.policy.delivery.timeoutMs,
-      body: canonicalText(payload),
-      headers: {
-        ...this.#parts.config.headers,
-        'Content-Type': 'application/json',
-        ...(policy.idempotency === null ? {} : { [policy.idempotency.header]: key }),
-        ...(correlationId === null ? {} : { 'X-Correlation-ID': correlationId }),
-      },
-    };
+  async #lookUp(): Promise<CallOutcome | undefined> {
+    const { lookupPath: path, ...task } = this.#task;
+    if (path === null) throw new TypeError('a lookup without a path');
+    const asked = await ask(this.#parts, { ...task, path }, this.#of);
+    if (asked === undefined) return undefined;
+    const circumstances = this.#circumstances(asked.probe);
+    this.#record(settleLookup(this.#attempts, asked.reading, asked.verdict, asked.evidence, circumstances));
+    await asked.stored();
+    // Not done: it may be sent now, in a turn of its own.
+    if (asked.reading.kind === 'absent') return undefined;
+    return this.#follow(asked, 'lookup');
   }
 
-  async #judge(sent: SentCall): Promise<CallOutcome> {
-    const { config, gate, clock, store, holder } = this.#parts;
-    const { policy, key, round } = this.#task;
-    const { end, probe } = sent;
-    const headers = end.kind === 'answered' ? end.headers : {};
-    const retryAfter = parseRetryAfter(headers.retryAfter, headers.date, clock.epochMs());
-    const retryAfterMs = retryAfter.usable ? retryAfter.delayMs : null;
-    const verdict = verdictOf(end, policy, retryAfter.usable);
-    const of = { call: 'send', attempt: this.#lifeNumber, round, holder } as const;
-    const evidence = evidenceOf(end, verdict, of, clock.epochMs(), config.secrets);
-    const { closedUntilMs, pausedBecause } = gate.state;
-    // The lane first, and before the call counts as ended: the next one must find the lane as this one left it.
-    gate.report({ key, verdict, end, probe, retryAfterMs });
-    sent.close({ verdict, retryAfter: evidence.retryAfter, retryAfterMs });
-    const holdMs = rateLimitHold(headers, gate.inFlight, config.retryAfterMaxMs);
-    if (holdMs !== undefined) gate.hold(holdMs);
+  #follow({ end, verdict, evidence, probe }: JudgedCall, foundBy: Receipt['foundBy']): CallOutcome {
+    const { config } = this.#parts;
+    const next = decide(this.#attempts, verdict, this.#terms, this.#circumstances(probe));
+    switch (next.kind) {
+      case 'succeeded': {
+        if (end.kind !== 'answered') throw new TypeError('an unanswered call was taken for a success');
+        const receipt = receiptOf(end, config, foundBy, evidence.attempt, evidence.at);
+        return { kind: 'succeeded', receipt, attempts: this.#attempts };
+      }
+      case 'park':
+        return this.#park(next);
+      case 'retry':
+        return this.#retry(verdict, describeEvidence(evidence), next.afterMs);
+    }
+  }
 
-    this.#record(settle(this.#attempts, this.#number, verdict, evidence, this.#circumstances(probe)));
-    // Stored before the slot is free again: what dies with this process would be an early call of the next.
-    if (gate.state.closedUntilMs !== closedUntilMs || gate.state.pausedBecause !== pausedBecause)
-      await store();
-    return this.#conclude(
-      decide(this.#attempts, verdict, end, policy, this.#circumstances(probe)),
-      end,
-      verdict,
-    );
+  #park({ state, reason }: Park): CallOutcome {
+    return { kind: 'parked', state, reason, attempts: this.#attempts };
+  }
+
+  /** Also ends an attempt that a lookup had left open, in case that the work may be sent in it. */
+  #retry(because: string, message: string, afterMs: number): never {
+    const { timeoutMs } = this.#terms.policy;
+    this.#record(rested(givenBack(this.#attempts, this.#number), afterMs, timeoutMs));
+    throw tryAgain(because, message, afterMs);
   }
 
   #circumstances(probe: boolean): Circumstances {
@@ -210,31 +213,5 @@ class Attempt {
         firstThrottledAtMs !== null && gate.othersSucceededSince(firstThrottledAtMs, this.#task.key),
       random: Math.random(),
     };
-  }
-
-  #conclude(next: Next, end?: CallEnd, verdict?: Verdict): CallOutcome {
-    switch (next.kind) {
-      case 'succeeded': {
-        if (end?.kind !== 'answered') throw new TypeError('an unanswered call was taken for a success');
-        const at = new Date(this.#parts.clock.epochMs()).toISOString();
-        return {
-          kind: 'succeeded',
-          receipt: receiptOf(end, this.#parts.config, this.#lifeNumber, at),
-          attempts: this.#attempts,
-        };
-      }
-      case 'park':
-        return { kind: 'parked', state: next.state, reason: next.reason, attempts: this.#attempts };
-      case 'retry': {
-        if (end === undefined || verdict === undefined) throw new TypeError('a retry without an attempt');
-        throw ApplicationFailure.create({
-          type: verdict,
-          message: `${describeEnd(end, verdict)}; next try in ${formatDuration(next.afterMs)}`,
-          nextRetryDelay: next.afterMs,
-          // Throttling is how a lane is meant to work; it should not look like an error.
-          ...(verdict === 'throttled' ? { category: ApplicationFailureCategory.BENIGN } : {}),
-        });
-      }
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { EVIDENCE_BODY_BYTES, type Evidence } from '../domain/evidence.ts';
-import type { CallEnd, Verdict } from '../domain/verdict.ts';
+import { type CallEnd, type Verdict, endedAs } from '../domain/verdict.ts';
 import { blankSecrets } from '../lane/blank-secrets.ts';
 
 /** What is kept of how an attempt ended: the upstream's own words, without our secrets. */
@@ -10,12 +10,11 @@ export function evidenceOf(
   atMs: number,
   secrets: readonly string[],
 ): Evidence {
-  const seen = { ...of, at: new Date(atMs).toISOString(), verdict };
-  if (end.kind !== 'answered') return { ...seen, ended: end.code, retryAfter: null, body: '' };
+  const seen = { ...of, at: new Date(atMs).toISOString(), verdict, ended: endedAs(end) };
+  if (end.kind !== 'answered') return { ...seen, retryAfter: null, body: '' };
   const { retryAfter } = end.headers;
   return {
     ...seen,
-    ended: String(end.status),
     retryAfter: retryAfter === undefined ? null : blankSecrets(retryAfter, secrets),
     body: firstBytes(blankSecrets(end.body, secrets), EVIDENCE_BODY_BYTES),
   };

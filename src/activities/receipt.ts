@@ -1,4 +1,5 @@
 import type { Receipt } from '../domain/delivery.ts';
+import { fieldAt, parseJson } from '../domain/json-field.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { CallEnd } from '../domain/verdict.ts';
 import { blankSecrets } from '../lane/blank-secrets.ts';
@@ -7,6 +8,7 @@ import { blankSecrets } from '../lane/blank-secrets.ts';
 export function receiptOf(
   answer: Extract<CallEnd, { kind: 'answered' }>,
   config: Pick<LaneConfig, 'receiptId' | 'secrets'>,
+  foundBy: Receipt['foundBy'],
   attempt: number,
   at: string,
 ): Receipt {
@@ -15,7 +17,7 @@ export function receiptOf(
     status: answer.status,
     upstreamId: id === null ? null : blankSecrets(id, config.secrets).slice(0, 255),
     replayed: answer.headers.idempotentReplayed?.trim().toLowerCase() === 'true',
-    foundBy: 'answer',
+    foundBy,
     at,
     attempt,
     by: null,
@@ -28,16 +30,7 @@ export function receiptOf(
  * JSON.parse has rounded: it would name something else.
  */
 function idIn(body: string, path: string): string | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-  for (const name of path.split('.')) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-    value = Object.entries(value).find(([member]) => member === name)?.[1];
-  }
+  const value = fieldAt(parseJson(body), path);
   const exact = typeof value === 'string' ? value !== '' : Number.isSafeInteger(value);
   return exact ? String(value) : undefined;
 }

@@ -1,6 +1,6 @@
 import { boundDepth, digest } from '../domain/canonical.ts';
 import type { LaneConfig } from '../domain/policy.ts';
-import { type Fault, type Path, fault, faultsOf, isMapping, valueAt } from './faults.ts';
+import { type Fault, type Path, faultsOf, isMapping, valueAt } from './faults.ts';
 import { ruleFaults, shareOf } from './rules.ts';
 import { type LaneFields, LaneSchema } from './schema.ts';
 import { readBaseUrl, readHeaders } from './upstream.ts';
@@ -33,15 +33,9 @@ export function readLane(
   const at = ['lanes', name];
   const parsed = LaneSchema.safeParse(raw);
   if (!parsed.success) faults.push(...faultsOf(parsed.error.issues, raw, at));
-  faults.push(...ruleFaults(raw, at), ...notYetFaults(raw, at));
+  faults.push(...ruleFaults(raw, at));
   const upstream = readUpstream(raw, at, env, faults);
   return parsed.success ? laneConfig(name, parsed.data, upstream) : undefined;
-}
-
-function notYetFaults(raw: unknown, at: Path): Fault[] {
-  return [['upstream', 'lookup']]
-    .filter((path) => valueAt(raw, path) !== undefined)
-    .map((path) => fault([...at, ...path], 'is not yet supported by this version: leave it out'));
 }
 
 /** Reads from the raw lane, so that an unset variable is named also where other fields are at fault. */
@@ -68,27 +62,32 @@ function readUpstream(raw: unknown, at: Path, env: NodeJS.ProcessEnv, faults: Fa
 }
 
 function laneConfig(name: string, lane: LaneFields, upstream: Upstream): LaneConfig {
-  const { timeout, idempotency } = lane.upstream;
+  const { timeout, idempotency, lookup } = lane.upstream;
   const config: Omit<LaneConfig, 'fingerprint'> = {
     policy: {
       lane: name,
       owner: lane.owner,
       operations: lane.upstream.operations,
       keyTemplate: lane.key ?? null,
-      lookupPath: null,
+      lookupPath: lookup?.path ?? null,
       partitionBy: partitionPolicy(lane),
       delivery: {
         idempotency:
           idempotency === null ? null : { header: idempotency.header, windowMs: idempotency.window },
-        lookup: null,
+        lookup: lookup === undefined ? null : { keyField: lookup.keyField },
         verdicts: lane.upstream.verdicts,
         timeoutMs: timeout,
         leaseMs: lane.lease,
         retry: { budget: lane.retry.budget, initialMs: lane.retry.initial, maxMs: lane.retry.max },
         deadlineMs: lane.deadline,
         // After a start or a takeover a full window counts as just used, and the calls before this one take another:
-        // those that left, and the one whose item waits before this one's.
-        slotWaitMs: 3 * lane.limit.per + 2 * timeout + SLOT_WAIT_MARGIN_MS,
+        // those that left, and the one whose item waits before this one's. A lookup is a call and a turn more, of this
+        // item and of the one before.
+        slotWaitMs:
+          3 * lane.limit.per +
+          2 * timeout +
+          SLOT_WAIT_MARGIN_MS +
+          (lookup === undefined ? 0 : 2 * (lane.limit.per + timeout)),
       },
     },
     ...upstream,

@@ -81,6 +81,10 @@ const pathTemplate = text('expected a path such as /releases or /packages/{paylo
   return template instanceof Error ? template.message : pathTemplateFault(template);
 });
 
+const lookupPath = pathTemplate.refine((value) => value.includes('{'), {
+  error: 'names nothing of the item, so that every item would be looked up alike',
+});
+
 const operation = fields({
   method: z.enum(HTTP_METHODS, { error: `expected one of ${HTTP_METHODS.join(', ')}` }),
   path: pathTemplate,
@@ -106,7 +110,10 @@ const upstream = fields({
     }),
     'expected a mapping with header, window, or none when the upstream takes no idempotency keys',
   ),
-  lookup: fields({ path: pathTemplate }).optional(),
+  lookup: fields({
+    path: lookupPath,
+    keyField: fieldPath('expected the field of the answer that repeats the key, such as key').default('key'),
+  }).optional(),
   verdicts: z
     .record(
       matching(/^[1-5]\d\d$/, 'expected a status from 100 to 599'),

@@ -92,7 +92,8 @@ function auditLane(
 
 function checkSameBytes(calls: readonly LoggedCall[]): Check {
   const findings = new Findings();
-  for (const [key, ofKey] of groupBy(calls, (call) => call.key)) {
+  const sent = calls.filter(({ lookup }) => !lookup);
+  for (const [key, ofKey] of groupBy(sent, (call) => call.key)) {
     const [first] = ofKey;
     const other = ofKey.find(({ sha256 }) => sha256 !== first?.sha256);
     if (first !== undefined && other !== undefined)

@@ -18,7 +18,7 @@ export const EvidenceSchema = z.object({
   at: z.string(),
   /** of a lookup, `succeeded` says that it told whether the work was done */
   verdict: z.enum(VERDICTS),
-  /** the status, or the network's code */
+  /** the status, or the network's code; of a lookup that proved nothing, why */
   ended: z.string(),
   /** as it came */
   retryAfter: z.string().nullable(),
@@ -28,6 +28,14 @@ export const EvidenceSchema = z.object({
   holder: z.string(),
 });
 export type Evidence = Readonly<z.infer<typeof EvidenceSchema>>;
+
+/** e.g. `429 throttled`, `lookup: ECONNREFUSED unavailable`: how failures and reasons begin. */
+export function describeEvidence({ call, ended, verdict }: Evidence): string {
+  const told = (means: string) => (ended.includes(' ') ? `${ended}, ${means}` : `${ended} ${means}`);
+  if (call === 'send') return told(verdict);
+  // That the work is not there is an answer, too.
+  return `lookup: ${told(verdict === 'succeeded' ? 'answered' : verdict)}`;
+}
 
 /** The first and the last 20: how it began, and how it stands. */
 export const EvidenceKeptSchema = z.object({

@@ -1,5 +1,6 @@
 import type { Attempts } from './attempts.ts';
 import { type Evidence, keepEvidence } from './evidence.ts';
+import type { LookupReading } from './lookup.ts';
 import type { DeliveryPolicy } from './policy.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -27,43 +28,74 @@ export function settle(
   evidence: Evidence,
   circumstances: Circumstances,
 ): Attempts {
-  const { nowMs, probe } = circumstances;
-  const byVerdict = { ...attempts.byVerdict, [verdict]: attempts.byVerdict[verdict] + 1 };
-  const failed = verdict === 'unavailable' || verdict === 'ambiguous';
   const ambiguous = verdict === 'ambiguous';
   const unresolved = verdict !== 'succeeded' && (attempts.unresolved || ambiguous);
-  const settled: Attempts = {
-    ...attempts,
+  return {
+    ...charged(attempts, verdict, circumstances),
     ...keepEvidence(attempts, evidence),
     settledAttempt: attempt,
     sendingAttempt: null,
     sendingBy: null,
-    byVerdict,
-    failedProbes: attempts.failedProbes + (failed && probe ? 1 : 0),
-    throttled: attempts.throttled + (verdict === 'throttled' ? 1 : 0),
+    byVerdict: { ...attempts.byVerdict, [verdict]: attempts.byVerdict[verdict] + 1 },
     unresolved,
     ambiguousThisRound: attempts.ambiguousThisRound || ambiguous,
     mayStillArrive: unresolved && (attempts.mayStillArrive || ambiguous),
-    refusal: verdict === 'refused' ? evidence.ended : null,
+    refusal: verdict === 'refused' ? evidence.ended : attempts.refusal,
     firstSentAtMs: unresolved ? attempts.firstSentAtMs : null,
-    firstThrottledAtMs: attempts.firstThrottledAtMs ?? (verdict === 'throttled' ? nowMs : null),
   };
-  return spends(settled, verdict, circumstances) ? { ...settled, spent: settled.spent + 1 } : settled;
+}
+
+/**
+ * Enters a lookup's end into the account. The attempt itself goes on where the work was not done and may be sent now.
+ *
+ * @param verdict of a lookup that proved nothing: why; `refused` is a failure as any other here
+ */
+export function settleLookup(
+  attempts: Attempts,
+  reading: LookupReading,
+  verdict: Verdict,
+  evidence: Evidence,
+  circumstances: Circumstances,
+): Attempts {
+  const asked = { ...attempts, ...keepEvidence(attempts, evidence), lookups: attempts.lookups + 1 };
+  switch (reading.kind) {
+    case 'found':
+    case 'absent':
+      return { ...asked, unresolved: false, mayStillArrive: false, firstSentAtMs: null };
+    case 'noEvidence':
+      return charged(asked, verdict === 'refused' ? 'ambiguous' : verdict, circumstances);
+  }
 }
 
 /** A budget counts failures that are the item's own. Throttling and probing are the lane's, up to a point. */
-function spends(attempts: Attempts, verdict: Verdict, { probe, othersSucceed }: Circumstances): boolean {
+function charged(attempts: Attempts, verdict: Verdict, circumstances: Circumstances): Attempts {
+  const { nowMs, probe, othersSucceed } = circumstances;
   switch (verdict) {
     case 'unavailable':
-    case 'ambiguous':
-      return !probe || attempts.failedProbes > FREE_ATTEMPTS_PER_KEY;
-    case 'throttled':
-      return othersSucceed && attempts.throttled > FREE_ATTEMPTS_PER_KEY;
+    case 'ambiguous': {
+      const failedProbes = attempts.failedProbes + (probe ? 1 : 0);
+      return spending({ ...attempts, failedProbes }, !probe || failedProbes > FREE_ATTEMPTS_PER_KEY);
+    }
+    case 'throttled': {
+      const throttled = attempts.throttled + 1;
+      const firstThrottledAtMs = attempts.firstThrottledAtMs ?? nowMs;
+      const tooOften = othersSucceed && throttled > FREE_ATTEMPTS_PER_KEY;
+      return spending({ ...attempts, throttled, firstThrottledAtMs }, tooOften);
+    }
     case 'succeeded':
     case 'refused':
     case 'laneFault':
-      return false;
+      return attempts;
   }
+}
+
+function spending(attempts: Attempts, spends: boolean): Attempts {
+  return spends ? { ...attempts, spent: attempts.spent + 1 } : attempts;
+}
+
+/** Notes that the item rests before its next call: after a whole timeout, none of its earlier ones is on its way. */
+export function rested(attempts: Attempts, forMs: number, timeoutMs: number): Attempts {
+  return forMs >= timeoutMs ? { ...attempts, mayStillArrive: false } : attempts;
 }
 
 /**

@@ -81,13 +81,13 @@ function verdictOfStatus(status: number, policy: VerdictPolicy, retryAfterUsable
   }
 }
 
-/** e.g. `429 throttled`, `ECONNREFUSED unavailable`: how logs, failures and reasons begin. */
-export function describeEnd(end: CallEnd, verdict: Verdict): string {
+/** The status, or the network's code; a status alone where its whole answer came. */
+export function endedAs(end: CallEnd): string {
   switch (end.kind) {
     case 'answered':
-      return end.whole ? `${end.status} ${verdict}` : `${end.status} with its answer cut off, ${verdict}`;
+      return end.whole ? String(end.status) : `${end.status} with its answer cut off`;
     case 'unconnected':
     case 'unanswered':
-      return `${end.code} ${verdict}`;
+      return end.code;
   }
 }

@@ -108,7 +108,9 @@ export class LaneSendLog {
     const { lane, epoch, holder } = this.#terms;
     const sha256 = createHash('sha256').update(`${method} ${path}\n${body}`).digest('hex');
     const call = this.#nextCall();
-    const departure = { call, lane, epoch, key, attempt, sha256, probe, leftAt: instantOf(leftMs) };
+    // No operation of a lane is a GET.
+    const lookup = method === 'GET';
+    const departure = { call, lane, epoch, key, attempt, sha256, lookup, probe, leftAt: instantOf(leftMs) };
     // The gate may let this one go because those were answered. Killed now, we must have said so.
     for (const entry of this.#answered) entry.writeAnswered();
     this.#answered.clear();

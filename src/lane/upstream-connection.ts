@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { Socket } from 'node:net';
 import type { AnswerHeaders, CallEnd } from '../domain/verdict.ts';
 
-/** Answers are read up to here; more is neither evidence nor worth the memory. */
+/** Answers are read up to here unless a request says otherwise; more is neither evidence nor worth the memory. */
 export const MAX_BODY_BYTES = 64 * 1024;
 /** Below the 5 s after which most servers close an idle connection: a call that meets such a closing is ambiguous. */
 const IDLE_CONNECTION_MS = 4_000;
@@ -16,6 +16,8 @@ export interface UpstreamRequest {
   readonly body: string;
   /** from the first byte until the whole answer is there; also how long a connection may take to stand */
   readonly timeoutMs: number;
+  /** bytes of the answer */
+  readonly readAtMost?: number;
 }
 
 /** What a call tells about itself while it goes on. */
@@ -64,13 +66,13 @@ export class UpstreamConnection {
       path: this.#baseUrl.pathname.replace(/\/$/, '') + request.path,
       headers: { ...request.headers, 'content-length': bytes.length },
     });
-    return this.#follow(outgoing, bytes, request.timeoutMs, observer);
+    return this.#follow(outgoing, bytes, request, observer);
   }
 
   #follow(
     outgoing: http.ClientRequest,
     body: Buffer,
-    timeoutMs: number,
+    { timeoutMs, readAtMost = MAX_BODY_BYTES }: UpstreamRequest,
     observer: CallObserver,
   ): Promise<CallEnd | { kind: 'kept' }> {
     return new Promise((resolve) => {
@@ -112,7 +114,7 @@ export class UpstreamConnection {
       });
       outgoing.once('response', (incoming) => {
         observer.answered();
-        const partial = new PartialAnswer(incoming);
+        const partial = new PartialAnswer(incoming, readAtMost);
         answer = partial;
         incoming.on('data', (chunk: Buffer) => {
           if (partial.add(chunk) === 'more') return;
@@ -131,17 +133,19 @@ export class UpstreamConnection {
 /** An answer as far as it has come. */
 class PartialAnswer {
   readonly #incoming: http.IncomingMessage;
+  readonly #most: number;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
 
-  constructor(incoming: http.IncomingMessage) {
+  constructor(incoming: http.IncomingMessage, most: number) {
     this.#incoming = incoming;
+    this.#most = most;
   }
 
   add(chunk: Buffer): 'more' | 'full' {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    return this.#bytes > MAX_BODY_BYTES ? 'full' : 'more';
+    return this.#bytes > this.#most ? 'full' : 'more';
   }
 
   end(): Omit<Extract<CallEnd, { kind: 'answered' }>, 'whole'> {
@@ -150,7 +154,7 @@ class PartialAnswer {
       // Node always sets it on a response that it parsed.
       status: this.#incoming.statusCode ?? 0,
       headers: meaningfulHeaders(this.#incoming.headers),
-      body: Buffer.concat(this.#chunks).subarray(0, MAX_BODY_BYTES).toString('utf8'),
+      body: Buffer.concat(this.#chunks).subarray(0, this.#most).toString('utf8'),
     };
   }
 }

@@ -8,7 +8,7 @@ const AT = '2026-08-12T17:00:00.000Z';
 
 function receipt(body: string, receiptId = 'id', headers: AnswerHeaders = {}) {
   const answer = { kind: 'answered', status: 201, headers, body, whole: true } as const;
-  return receiptOf(answer, { receiptId, secrets: ['s3cret'] }, 3, AT);
+  return receiptOf(answer, { receiptId, secrets: ['s3cret'] }, 'answer', 3, AT);
 }
 
 describe('a receipt', () => {

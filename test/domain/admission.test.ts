@@ -169,6 +169,16 @@ describe('a valid item', () => {
     assert.equal(position, 0);
   });
 
+  it('has the path of its lookup settled, where its lane has one', () => {
+    assert.equal(only(sort([ITEM])).lookupPath, null);
+    const looked = sort([ITEM], { lookupPath: '/effects/{key}' });
+    assert.equal(only(looked).lookupPath, '/effects/release%3Aa%3A1');
+    assert.match(
+      reason(ITEM, { lookupPath: '/effects/{payload.id}' }),
+      /^payload.id: missing.*\(path of the lookup\)$/,
+    );
+  });
+
   it('keeps the key that it brings, though the lane has a template', () => {
     assert.equal(only(sort([{ ...ITEM, key: 'mine' }])).item.key, 'mine');
   });

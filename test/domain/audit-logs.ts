@@ -111,6 +111,7 @@ function eventsOf(call: SimulatedCall, id: string, process: string, at: (ms: num
     key,
     attempt: 1,
     sha256: digest(call.body),
+    lookup: false,
     probe: false,
     leftAt: at(left),
   };

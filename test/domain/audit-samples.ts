@@ -35,6 +35,7 @@ export const departure = {
   key: 'k',
   attempt: 1,
   sha256: SHA,
+  lookup: false,
   probe: false,
   leftAt: 3,
 };

@@ -196,6 +196,7 @@ const callOf =
     key: 'a',
     attempt: 1,
     sha256: '',
+    lookup: false,
     probe: false,
     leftAt,
     process: 'p',

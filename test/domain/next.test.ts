@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { type Attempts, NO_ATTEMPTS } from '../../src/domain/attempts.ts';
-import { type Next, decide, mayNotTry } from '../../src/domain/next.ts';
+import { type Next, type Terms, decide, nextStep } from '../../src/domain/next.ts';
 import type { DeliveryPolicy } from '../../src/domain/policy.ts';
 import { claimed, settle, settleLost } from '../../src/domain/settle.ts';
 import { VERDICTS, type Verdict } from '../../src/domain/verdict.ts';
-import { ENDS, HOUR_MS, NOW, circumstances, evidence, policyWith } from './account.ts';
+import { HOUR_MS, NOW, circumstances, evidence, policyWith } from './account.ts';
 
 const WITHOUT_KEYS = policyWith({ idempotency: null });
+
+function termsOf(policy: DeliveryPolicy, deadlineMs: number | null = null): Terms {
+  return { policy, deadlineMs, lookupPath: null, acceptRisk: false };
+}
 
 function decided(
   account: Partial<Attempts>,
@@ -16,7 +20,13 @@ function decided(
   policy: DeliveryPolicy = policyWith(),
   changes: Parameters<typeof circumstances>[0] = {},
 ): Next {
-  return decide({ ...NO_ATTEMPTS, ...account }, verdict, ENDS[verdict], policy, circumstances(changes));
+  const settled = {
+    ...NO_ATTEMPTS,
+    recent: [evidence(1, verdict)],
+    refusal: verdict === 'refused' ? '422' : null,
+    ...account,
+  };
+  return decide(settled, verdict, termsOf(policy), circumstances(changes));
 }
 
 describe('what follows from an attempt', () => {
@@ -110,12 +120,12 @@ describe('an item that may have been applied', () => {
           nowMs += laterMs;
           const around = circumstances({ nowMs, probe });
           account = settleLost(account, attempt, 0, policy, NOW, around);
-          const unfit = mayNotTry(account, policy, deadlinePassed ? nowMs : null, nowMs);
-          if (unfit !== undefined) {
-            assert(unfit.kind === 'park');
-            if (mayBeDone) assert.equal(unfit.state, 'uncertain');
+          const step = nextStep(account, termsOf(policy, deadlinePassed ? nowMs : null), nowMs);
+          if (step.kind === 'park') {
+            if (mayBeDone) assert.equal(step.state, 'uncertain');
             return;
           }
+          assert.equal(step.kind, 'send');
           if (ended === 'lost unclaimed') continue;
           account = claimed(account, attempt, 'worker-1', nowMs);
           if (ended === 'lost') {
@@ -124,7 +134,7 @@ describe('an item that may have been applied', () => {
           }
           mayBeDone = ended !== 'succeeded' && (mayBeDone || ended === 'ambiguous');
           account = settle(account, attempt, ended, evidence(attempt, ended), around);
-          const after = decide(account, ended, ENDS[ended], policy, around);
+          const after = decide(account, ended, termsOf(policy), around);
           if (after.kind === 'retry') continue;
           if (after.kind === 'park' && mayBeDone) assert.equal(after.state, 'uncertain');
           return;
@@ -149,12 +159,12 @@ describe('an item that may have been applied', () => {
 
 describe('whether an item may be tried', () => {
   it('a fresh one may', () => {
-    assert.equal(mayNotTry(NO_ATTEMPTS, policyWith(), null, NOW), undefined);
+    assert.deepEqual(nextStep(NO_ATTEMPTS, termsOf(policyWith()), NOW), { kind: 'send' });
   });
 
   it('not from its deadline on', () => {
-    assert.equal(mayNotTry(NO_ATTEMPTS, policyWith(), NOW + 1, NOW), undefined);
-    assert.deepEqual(mayNotTry(NO_ATTEMPTS, policyWith(), NOW, NOW), {
+    assert.deepEqual(nextStep(NO_ATTEMPTS, termsOf(policyWith(), NOW + 1), NOW), { kind: 'send' });
+    assert.deepEqual(nextStep(NO_ATTEMPTS, termsOf(policyWith(), NOW), NOW), {
       kind: 'park',
       state: 'dead',
       reason: 'its deadline, 2026-08-12T17:00:00.000Z, passed',
@@ -163,10 +173,10 @@ describe('whether an item may be tried', () => {
 
   it('not when lost workers have spent its budget', () => {
     const account = settleLost(NO_ATTEMPTS, 6, 0, policyWith(), NOW, circumstances());
-    assert.deepEqual(mayNotTry(account, policyWith(), null, NOW), {
+    assert.deepEqual(nextStep(account, termsOf(policyWith()), NOW), {
       kind: 'park',
       state: 'uncertain',
-      reason: 'WORKER_LOST: its budget of 5 is spent; an earlier attempt may have been applied',
+      reason: 'WORKER_LOST ambiguous: its budget of 5 is spent; an earlier attempt may have been applied',
     });
   });
 });

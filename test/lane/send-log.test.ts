@@ -31,6 +31,7 @@ describe('the send log', () => {
       key: 'release:a',
       attempt: 1,
       sha256: left.sha256,
+      lookup: false,
       probe: false,
       leftAt: instant(1_000),
       holder: 'worker@here',

@@ -16,6 +16,7 @@ export interface LoggedCall {
   readonly key: string;
   readonly attempt: number;
   readonly sha256: string;
+  readonly lookup: boolean;
   readonly probe: boolean;
   readonly leftAt: number;
   readonly process: string;

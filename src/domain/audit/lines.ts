@@ -81,6 +81,8 @@ const departure = {
   attempt: z.int().positive(),
   /** of method, path and body */
   sha256,
+  /** it only asked whether the work was done */
+  lookup: z.boolean(),
   probe: z.boolean(),
   leftAt: instant,
 };

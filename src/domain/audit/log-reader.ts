@@ -121,7 +121,7 @@ export class SendLogReader {
 
   #leave(line: LineOf<'left'>, { process, host }: LineOf<'log'>): void {
     if (this.#calls.has(line.call)) throw this.#fault('call: has left before');
-    const { call: id, lane, epoch, key, attempt, sha256, probe, leftAt } = line;
+    const { call: id, lane, epoch, key, attempt, sha256, lookup, probe, leftAt } = line;
     const terms = this.#termsOf(line);
     this.#open.set(id, line);
     this.#calls.set(id, {
@@ -131,6 +131,7 @@ export class SendLogReader {
       key,
       attempt,
       sha256,
+      lookup,
       probe,
       leftAt,
       process,
@@ -179,7 +180,7 @@ export class SendLogReader {
 }
 
 /** What a call's two lines both say. */
-const DEPARTURE = ['lane', 'epoch', 'key', 'attempt', 'sha256', 'probe', 'leftAt'] as const;
+const DEPARTURE = ['lane', 'epoch', 'key', 'attempt', 'sha256', 'lookup', 'probe', 'leftAt'] as const;
 
 function nameOf({ lane, epoch }: LaneEpoch): string {
   return `${epoch} of ${lane}`;
