@@ -39,8 +39,7 @@ export async function ask(
 
 /** The activity `lookUp`: asks once, for whoever wants to know. */
 export async function lookUp(parts: SlotParts, task: LookupTask, context: Context): Promise<Finding> {
-  const nothing = () => undefined;
-  return await whileBeating(context, task.policy.leaseMs, nothing, async () => {
+  return await whileBeating(context, task.policy.leaseMs, nothingToHandOn, async () => {
     for (;;) {
       const turn = await waitForTurn(parts, context);
       try {
@@ -52,6 +51,10 @@ export async function lookUp(parts: SlotParts, task: LookupTask, context: Contex
       }
     }
   });
+}
+
+function nothingToHandOn(): undefined {
+  return undefined;
 }
 
 async function waitForTurn({ gate }: SlotParts, context: Context): Promise<Turn> {
