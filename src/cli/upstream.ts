@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { chanceSchema } from '../dev/upstream/chance.ts';
 import { faultScriptSchema } from '../dev/upstream/faults.ts';
+import { lookupScriptSchema } from '../dev/upstream/lookup-faults.ts';
 import { MODES } from '../dev/upstream/records.ts';
 import { startUpstream, type Upstream, type UpstreamOptions } from '../dev/upstream/server.ts';
 import type { Quota } from '../dev/upstream/window.ts';
@@ -17,7 +18,10 @@ const flagsSchema = z.object({
   mode: z.enum(MODES),
   quota: z.object({ requests: z.number(), perMs: z.number() }),
   latency: z.number().optional(),
+  keyWindow: z.number().optional(),
   faults: z.string().optional(),
+  lookupFaults: z.string().optional(),
+  countLookups: z.boolean().optional(),
   chance: z.string().optional(),
   seed: z.number(),
   json: z.boolean().optional(),
@@ -38,6 +42,13 @@ export function upstreamCommand(): Command {
       'from a request to its answer, e.g. 20ms; none when absent',
       durationArgument,
     )
+    .option(
+      '--key-window <duration>',
+      'how long mode keys knows a key again, e.g. 10s; for ever when absent',
+      durationArgument,
+    )
+    .option('--count-lookups', 'lookups count against the quota, and are logged as arrivals')
+    .option('--lookup-faults <file>', 'JSON: for each key, the faults of its lookups')
     .option('--faults <file>', 'JSON: for each key, the faults of its arrivals')
     .option('--chance <file>', 'JSON: faults, each with a probability, for keys without a script')
     .option('--seed <integer>', 'decides what chance brings', seedArgument, 1)
@@ -56,6 +67,10 @@ async function run(flags: Flags): Promise<void> {
 
 async function start({ db, host, port, mode, quota, latency, ...flags }: Flags): Promise<Upstream> {
   const options: UpstreamOptions = { file: db, host, port, mode, quota, latencyMs: latency ?? 0 };
+  if (flags.keyWindow !== undefined) options.keyWindowMs = flags.keyWindow;
+  if (flags.countLookups !== undefined) options.countLookups = flags.countLookups;
+  if (flags.lookupFaults !== undefined)
+    options.lookupFaults = readJson(flags.lookupFaults, lookupScriptSchema);
   if (flags.faults !== undefined) options.faults = readJson(flags.faults, faultScriptSchema);
   if (flags.chance !== undefined)
     options.chance = { seed: flags.seed, faults: readJson(flags.chance, chanceSchema) };

@@ -10,7 +10,7 @@ const headerValue = z.string().regex(/^[\x20-\x7e]*$/, 'expected printable ASCII
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'expected an HTTP header name');
 
 /** For how many arrivals in a row a scripted fault holds; once when absent. */
-const times = z.union([z.int().min(1), z.literal('always')]).optional();
+export const times = z.union([z.int().min(1), z.literal('always')]).optional();
 
 /** What the database holds while the fault is felt: `committed` means recorded, though nobody is told. */
 const effect = z.enum(['none', 'committed']).default('none');
@@ -24,7 +24,7 @@ const retryAfter = z.union([
  * `retryAfter`: verbatim, or a date computed when answering, or absent. `everybody`: whoever comes before it has
  * passed is turned away alike, told what is left of it.
  */
-const throttle = z
+export const throttle = z
   .strictObject({
     type: z.literal('throttle'),
     times,
@@ -41,7 +41,7 @@ const throttle = z
     error: 'expected with status 503 or 403, which throttle only with a Retry-After; else use type "status"',
   });
 
-const status = z
+export const status = z
   .strictObject({
     type: z.literal('status'),
     times,
@@ -88,21 +88,24 @@ export type Fault = z.output<typeof faultSchema>;
 export type RetryAfter = z.output<typeof retryAfter>;
 
 /** What happens to a key's arrivals, in order; after the last fault the upstream behaves. */
-export const faultScriptSchema = z.record(
-  z.string().min(1),
-  z
-    .array(faultSchema)
-    .refine(
-      (faults) => faults.slice(0, -1).every((fault) => fault.times !== 'always'),
-      'expected `times: "always"` on the last fault only: nothing after it would be reached',
-    ),
-);
+export const faultScriptSchema = z.record(z.string().min(1), onlyLastForEver(z.array(faultSchema)));
 /** As it is written, with defaults left out. */
 export type FaultScript = z.input<typeof faultScriptSchema>;
 export type ParsedFaultScript = z.output<typeof faultScriptSchema>;
 
+interface Repeated {
+  readonly times?: number | 'always' | undefined;
+}
+
+export function onlyLastForEver<F extends Repeated, S extends z.ZodType<F[]>>(script: S): S {
+  return script.refine(
+    (faults) => faults.slice(0, -1).every((fault) => fault.times !== 'always'),
+    'expected `times: "always"` on the last fault only: nothing after it would be reached',
+  );
+}
+
 /** The fault for the nth arrival (from 1), or undefined when the script has ended. */
-export function scriptedFault(faults: readonly Fault[], n: number): Fault | undefined {
+export function scriptedFault<F extends Repeated>(faults: readonly F[], n: number): F | undefined {
   let covered = 0;
   for (const fault of faults) {
     covered += fault.times === 'always' ? Infinity : (fault.times ?? 1);

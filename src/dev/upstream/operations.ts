@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerProblem, type Ending } from './answer.ts';
+import { finish } from './finish.ts';
 import { delaySeconds, faultKind, type Fault } from './faults.ts';
+import { Lookups } from './lookups.ts';
 import type { Mode } from './records.ts';
 import type { UpstreamStore } from './store.ts';
 import { wait } from './wait.ts';
@@ -20,6 +22,7 @@ export interface OperationsContext {
   readonly store: UpstreamStore;
   readonly door: QuotaDoor;
   readonly work: Work;
+  readonly lookups: Lookups;
   /** for a key's nth arrival within the quota */
   readonly faultFor: (key: string, n: number) => Fault | undefined;
   readonly closeListenerFor: (ms: number) => void;
@@ -39,7 +42,7 @@ interface Arrival {
 
 type Throttle = Extract<Fault, { type: 'throttle' }>;
 
-/** Counts, logs and answers the requests that ask for an operation. */
+/** Counts, logs and answers the requests that ask for an operation, and lookups where they count, too. */
 export class Operations {
   readonly #context: OperationsContext;
   #open = 0;
@@ -52,7 +55,7 @@ export class Operations {
 
   /** Takes a request whose headers are there; settles when it is over and nothing is done for it any more. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { store, work, latencyMs, stopping } = this.#context;
+    const { store, work, latencyMs, closeListenerFor, stopping } = this.#context;
     const arrival = this.#arrive(request);
     const gone = new AbortController();
     // 'close' comes when the answer has been handed to the system, or when the connection broke.
@@ -66,7 +69,7 @@ export class Operations {
     const ending = await this.#endingOf(arrival, request, gone.signal);
     const latencyLeft = latencyMs - (performance.now() - arrival.arrivedMs);
     if (latencyLeft > 0) await wait(latencyLeft, AbortSignal.any([gone.signal, stopping]));
-    if (!gone.signal.aborted) this.#finish(ending, response);
+    if (!gone.signal.aborted) finish(ending, response, closeListenerFor);
     await aborted(gone.signal);
     work.release(arrival);
   }
@@ -79,9 +82,11 @@ export class Operations {
     const correlationId = headerOf(request, 'x-correlation-id');
     const idempotencyKey = headerOf(request, 'idempotency-key');
     // Whoever sends to an upstream that takes no keys has no other name for the operation.
-    const key = mode === 'keys' ? idempotencyKey : (idempotencyKey ?? correlationId);
+    const sentKey = mode === 'keys' ? idempotencyKey : (idempotencyKey ?? correlationId);
+    const isLookup = Lookups.is(request);
+    const key = isLookup ? Lookups.keyOf(request) : sentKey;
     const overQuota = retryAfterSeconds !== undefined;
-    const fault = key === null || overQuota ? undefined : this.#faultOf(key, arrivedMs);
+    const fault = key === null || overQuota || isLookup ? undefined : this.#faultOf(key, arrivedMs);
     const { method = '', url: path = '' } = request;
     const sequence = store.arrive({
       run,
@@ -120,23 +125,8 @@ export class Operations {
     this.#context.store.bodyCame(arrival.sequence, bodySha256);
     if (arrival.retryAfterSeconds !== undefined)
       return answerProblem(429, 'over quota', { 'Retry-After': String(arrival.retryAfterSeconds) });
+    if (Lookups.is(request)) return this.#context.lookups.endingOf(arrival.key);
     return this.#context.work.do({ ...arrival, body, bodySha256, gone }, arrival.fault);
-  }
-
-  #finish(ending: Ending, response: ServerResponse): void {
-    switch (ending.type) {
-      case 'answer':
-        response.writeHead(ending.status, ending.headers).end(ending.body);
-        break;
-      case 'reset':
-        response.socket?.resetAndDestroy();
-        break;
-      case 'closed':
-        this.#context.closeListenerFor(ending.forMs);
-        break;
-      case 'silence':
-        break;
-    }
   }
 }
 

@@ -6,7 +6,6 @@ import type { UpstreamStore } from './store.ts';
 import type { Quota } from './window.ts';
 
 const CONTROL_PATH = /^\/(?:effects|arrivals|stats)(?:$|[/?])/;
-const LOOKUP_PREFIX = '/effects/';
 const OPERATION_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'];
 
 export function isOperation({ method = '', url = '' }: IncomingMessage): boolean {
@@ -27,13 +26,11 @@ export function answerRead(context: ReadsContext, request: IncomingMessage, resp
   request.resume();
 }
 
-function readEnding(context: ReadsContext, request: IncomingMessage): Answer {
-  const { store, mode, quota } = context;
+function readEnding({ store, mode, quota }: ReadsContext, request: IncomingMessage): Answer {
   const path = (request.url ?? '').replace(/\?.*$/s, '');
   if (!CONTROL_PATH.test(path)) return answerProblem(404, `no such path: ${path}`);
   if (request.method !== 'GET')
     return answerProblem(405, `${path}: expected GET, got ${request.method}`, { Allow: 'GET' });
-  if (path.startsWith(LOOKUP_PREFIX)) return lookup(context, path.slice(LOOKUP_PREFIX.length));
   const { effects, arrivals } = store.tables();
   switch (path) {
     case '/effects':
@@ -45,16 +42,4 @@ function readEnding(context: ReadsContext, request: IncomingMessage): Answer {
     default:
       return answerProblem(404, `no such path: ${path}`);
   }
-}
-
-function lookup({ store, mode }: ReadsContext, encodedKey: string): Answer {
-  if (mode === 'neither') return answerProblem(404, 'this upstream has no lookup by key');
-  let key: string;
-  try {
-    key = decodeURIComponent(encodedKey);
-  } catch {
-    return answerProblem(400, `key: expected percent-encoded UTF-8, got ${encodedKey}`);
-  }
-  const effect = store.firstEffectOf(key);
-  return effect ? answerJson(200, effect) : answerProblem(404, `no effect of key ${JSON.stringify(key)}`);
 }

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { chanceFault, chanceSchema } from './chance.ts';
 import { faultScriptSchema, scriptedFault, timerMs, type Fault } from './faults.ts';
+import { finish } from './finish.ts';
 import { Listener } from './listener.ts';
+import { lookupScriptSchema } from './lookup-faults.ts';
+import { Lookups } from './lookups.ts';
 import { Operations } from './operations.ts';
 import { answerRead, isOperation } from './reads.ts';
 import { MODES, type ArrivalRecord, type EffectRecord } from './records.ts';
@@ -21,6 +24,11 @@ const optionsSchema = z.strictObject({
   quota: z.strictObject({ requests: z.int().min(1), perMs: z.number().positive() }),
   /** from a request's headers to its answer */
   latencyMs: timerMs.default(0),
+  /** how long mode `keys` knows a key again; for ever when absent */
+  keyWindowMs: timerMs.optional(),
+  /** lookups count against the quota, and are logged as arrivals */
+  countLookups: z.boolean().default(false),
+  lookupFaults: lookupScriptSchema.default({}),
   faults: faultScriptSchema.default({}),
   chance: z.strictObject({ seed: z.int(), faults: chanceSchema }).optional(),
 });
@@ -50,10 +58,12 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
   const settings = parsed.data;
   const { file, host, mode, quota, latencyMs } = settings;
   const run = randomUUID();
-  const store = await openStore(file, mode, run);
+  const store = await openStore(file, mode, run, settings.keyWindowMs);
   const stopping = new AbortController();
   const handling = new Set<Promise<void>>();
 
+  const lookups = new Lookups({ store, mode, faults: settings.lookupFaults });
+  const closeListenerFor = (ms: number) => listener.closeFor(ms);
   const operations = new Operations({
     run,
     mode,
@@ -62,11 +72,15 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
     door: new QuotaDoor(quota),
     work: new Work(store, mode, stopping.signal),
     faultFor: (key, n) => faultFor(settings, key, n),
-    closeListenerFor: (ms) => listener.closeFor(ms),
+    lookups,
+    closeListenerFor,
     stopping: stopping.signal,
   });
   const listener = new Listener((request, response) => {
-    if (!isOperation(request)) return answerRead({ store, mode, quota }, request, response);
+    const isLookup = Lookups.is(request);
+    if (isLookup && !settings.countLookups)
+      return finish(lookups.endingOf(Lookups.keyOf(request)), response, closeListenerFor);
+    if (!isLookup && !isOperation(request)) return answerRead({ store, mode, quota }, request, response);
     // A fault of the referee itself is not caught: it must end the process rather than look like an answer.
     const handled = operations.handle(request, response).finally(() => handling.delete(handled));
     handling.add(handled);
