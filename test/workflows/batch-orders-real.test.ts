@@ -4,6 +4,7 @@ import {
   type Batch,
   batchReport,
   batchStatus,
+  itemRecord,
   operateBatch,
   operateItem,
   publish,
@@ -81,6 +82,7 @@ test('pages that arrive after their batch was paused or discarded are meant, too
     await untilListed('pages', 'held');
     await publish(stage.client, pageOf(1));
     assert.deepEqual((await batchStatus(stage.client, 'pages', 1)).held, ASKED);
+    assert.deepEqual((await itemRecord(stage.client, 'pages:1')).held, ASKED);
 
     const resumed = await outcomesOf(operateBatch.resume(stage.client, 'pages', ASKED));
     assert.deepEqual(
