@@ -8,6 +8,7 @@ import { parseRetryAfter } from '../domain/retry-after.ts';
 import type { CallEnd, Verdict } from '../domain/verdict.ts';
 import type { Clock } from '../lane/clock.ts';
 import type { Gate } from '../lane/gate.ts';
+import type { LateAnswers } from '../lane/late-answers.ts';
 import type { Sender, SentCall } from '../lane/sender.ts';
 import type { UpstreamRequest } from '../lane/upstream-connection.ts';
 import { evidenceOf } from './evidence.ts';
@@ -22,6 +23,7 @@ export interface SlotParts {
   readonly clock: Clock;
   /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
   readonly store: () => Promise<void>;
+  readonly lateAnswers: LateAnswers;
 }
 
 /** A call to be made, and what its end will mean. */
@@ -53,7 +55,7 @@ export async function callInSlot(parts: SlotParts, call: SlotCall): Promise<Judg
 }
 
 function judged(parts: SlotParts, { key, of, judge }: SlotCall, sent: SentCall): JudgedCall {
-  const { holder, config, gate, clock, store } = parts;
+  const { holder, config, gate, clock, store, lateAnswers } = parts;
   const { end, probe } = sent;
   const headers = end.kind === 'answered' ? end.headers : {};
   const retryAfter = parseRetryAfter(headers.retryAfter, headers.date, clock.epochMs());
@@ -66,6 +68,7 @@ function judged(parts: SlotParts, { key, of, judge }: SlotCall, sent: SentCall):
   sent.close({ verdict, retryAfter: evidence.retryAfter, retryAfterMs });
   const holdMs = rateLimitHold(headers, gate.inFlight, config.retryAfterMaxMs);
   if (holdMs !== undefined) gate.hold(holdMs);
+  if (of.call === 'send' && end.kind === 'answered') lateAnswers.tellIfLate(key, evidence);
   const learned = gate.state.closedUntilMs !== closedUntilMs || gate.state.pausedBecause !== pausedBecause;
   return {
     end,

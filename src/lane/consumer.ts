@@ -5,6 +5,7 @@ import { laneTaskQueue } from '../domain/ids.ts';
 import type { LaneConfig } from '../domain/policy.ts';
 import type { Clock } from './clock.ts';
 import { confirmClaim } from './confirm-claim.ts';
+import { LateAnswers } from './late-answers.ts';
 import type { Gate } from './gate.ts';
 import type { LaneSendLog } from './send-log.ts';
 import { Sender } from './sender.ts';
@@ -39,6 +40,8 @@ export interface LaneConsumerParts {
   readonly client: Client;
   readonly clock: Clock;
   readonly say: (line: string) => void;
+  /** whether the lane is surely still ours: an answer that comes when it is not is late */
+  readonly held: () => boolean;
   readonly reach: Reach;
   /** Stores the lane's closure or pause; resolves when it is stored, or when the lane is no longer ours. */
   readonly store: () => Promise<void>;
@@ -130,6 +133,7 @@ export class LaneConsumer {
           clock,
           confirm: (claim) => confirmClaim(client, claim, CONFIRM_WITHIN_MS),
           store,
+          lateAnswers: new LateAnswers(this.#parts),
         }),
       },
       maxConcurrentActivityTaskExecutions: maxInFlight + AT_HAND,

@@ -75,6 +75,7 @@ export class LaneHold {
       clock,
       say,
       reach,
+      held: () => this.#lease.covers(0),
       store: () => this.#store(),
       log: this.#log,
     });

@@ -49,6 +49,7 @@ export class TestConsumers {
       config,
       gate: new Gate({ config, clock, cover: UNSHARED }),
       store,
+      held: () => true,
       log: null,
     });
     this.#open.set(name, { consumer, running: consumer.start() });
