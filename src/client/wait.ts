@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { formatDuration } from '../domain/duration.ts';
 import { hasEnded, isParked } from '../domain/item.ts';
-import { type BatchStatus, batchStatus } from './batch-status.ts';
+import { arrivedPages } from './batch-pages.ts';
+import { type BatchReport, batchReport } from './batch-report.ts';
 import { UnansweredError } from './errors.ts';
 import { type ItemRecord, itemRecord } from './item-record.ts';
 
@@ -18,7 +19,7 @@ export interface WaitOptions {
 }
 
 /**
- * Waits until every item of a batch is answered, and every accepted one has ended or parked.
+ * Waits until every item of a batch is answered, on all of its pages, and every accepted one has ended or parked.
  *
  * @throws NotFoundError
  * @throws UnansweredError when that is not so in time
@@ -27,8 +28,21 @@ export async function waitForBatch(
   client: Client,
   batchId: string,
   options: WaitOptions = {},
-): Promise<BatchStatus> {
-  return await look(`batch "${batchId}"`, () => batchStatus(client, batchId), batchOpen, options);
+): Promise<BatchReport> {
+  return await look(`batch "${batchId}"`, () => seeBatch(client, batchId), options);
+}
+
+/** A batch is accounted for only once none of its pages runs any more: that reads all that was published. */
+async function seeBatch(client: Client, batchId: string): Promise<Seen<BatchReport>> {
+  let running = 0;
+  for await (const { description } of arrivedPages(client, batchId))
+    if (description.status.name === 'RUNNING') running += 1;
+  if (running > 0) return { open: `${running} of its pages have open items` };
+  const report = await batchReport(client, batchId);
+  const { pending, absent, open } = report.counts;
+  const absentPages = report.extent.absentPages.length;
+  if (pending + absent + open + absentPages === 0) return { settled: report };
+  return { open: `${open} items open, ${pending} unanswered, ${absentPages} pages not there` };
 }
 
 /**
@@ -42,34 +56,31 @@ export async function waitForItem(
   key: string,
   options: WaitOptions = {},
 ): Promise<ItemRecord> {
-  return await look(`item "${key}"`, () => itemRecord(client, key), itemOpen, options);
+  return await look(`item "${key}"`, () => seeItem(client, key), options);
 }
 
-function batchOpen({ counts }: BatchStatus): string | null {
-  if (counts.pending + counts.open === 0) return null;
-  return `${counts.pending} items unanswered, ${counts.open} open`;
+async function seeItem(client: Client, key: string): Promise<Seen<ItemRecord>> {
+  const record = await itemRecord(client, key);
+  const settled = isParked(record.state) || hasEnded(record.state);
+  return settled ? { settled: record } : { open: `it is ${record.state}` };
 }
 
-function itemOpen({ state }: ItemRecord): string | null {
-  return isParked(state) || hasEnded(state) ? null : `it is ${state}`;
-}
+/** What is waited for, or what is still open. */
+type Seen<What> = { readonly settled: What } | { readonly open: string };
 
-/** @param open says what is still open, or null */
-async function look<Seen>(
+async function look<What>(
   what: string,
-  see: () => Promise<Seen>,
-  open: (seen: Seen) => string | null,
+  see: () => Promise<Seen<What>>,
   { withinMs, signal }: WaitOptions,
-): Promise<Seen> {
+): Promise<What> {
   const giveUpAt = performance.now() + (withinMs ?? Infinity);
   for (let waitMs = FIRST_LOOK_MS; ; waitMs = Math.min(2 * waitMs, RAREST_LOOK_MS)) {
     signal?.throwIfAborted();
     const seen = await see();
-    const stillOpen = open(seen);
-    if (stillOpen === null) return seen;
+    if ('settled' in seen) return seen.settled;
     const leftMs = giveUpAt - performance.now();
     if (leftMs <= 0)
-      throw new UnansweredError(`${what}: not settled within ${formatDuration(withinMs ?? 0)}: ${stillOpen}`);
+      throw new UnansweredError(`${what}: not settled within ${formatDuration(withinMs ?? 0)}: ${seen.open}`);
     await sleep(Math.min(waitMs, leftMs), undefined, signal === undefined ? {} : { signal });
   }
 }

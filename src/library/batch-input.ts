@@ -1,3 +1,4 @@
+import type { LongBatch } from '../client.ts';
 import type { Batch } from '../domain/batch.ts';
 import type { PublishedItem } from '../domain/item.ts';
 
@@ -9,6 +10,11 @@ export interface ItemInput<Payload = unknown> extends Omit<PublishedItem, 'paylo
 /** One page of a batch: at most 500 items and 1 MiB. */
 export interface BatchInput<Payload = unknown> extends Omit<Batch, 'items'> {
   readonly items: readonly ItemInput<Payload>[];
+}
+
+/** A batch of any length, whose items may come from anywhere, e.g. line by line out of a file. */
+export interface LongBatchInput<Payload = unknown> extends Omit<LongBatch, 'items'> {
+  readonly items: Iterable<ItemInput<Payload>> | AsyncIterable<ItemInput<Payload>>;
 }
 
 export function asBatch(batch: BatchInput): Batch {

@@ -1,19 +1,23 @@
 import type { Client } from '@temporalio/client';
 import {
+  type BatchReport,
   type BatchStatus,
   type ItemRecord,
   type LaneStatus,
   type PublishOptions,
   type Published,
+  type PublishedPage,
+  batchReport,
   batchStatus,
   itemRecord,
   laneStatus,
   laneStatuses,
   publish,
+  publishPages,
 } from '../client.ts';
 import { type WaitOptions, waitForBatch, waitForItem } from '../client/wait.ts';
 import { connectClient } from '../connection.ts';
-import { type BatchInput, asBatch } from './batch-input.ts';
+import { type BatchInput, type LongBatchInput, asBatch } from './batch-input.ts';
 import { type Operate, operate } from './operate.ts';
 
 /** Which Temporal. What is left out is found by Temporal's own environment configuration, as the command does. */
@@ -37,16 +41,36 @@ export interface Onelane {
    * @throws BatchRefusedError, BatchIdTakenError, NamespaceNotReadyError
    */
   publish<Payload>(batch: BatchInput<Payload>, options?: PublishOptions): Promise<Published>;
-  /** @throws NotFoundError */
-  status(batchId: string): Promise<BatchStatus>;
+  /**
+   * Publishes a batch of any length, page by page, and yields what became of each, in order. Stopped in the middle, the
+   * same batch published again goes on from there and gives the same admissions.
+   *
+   * @throws what `publish` throws; the pages before it stand
+   */
+  publishPages<Payload>(
+    batch: LongBatchInput<Payload>,
+    options?: PublishOptions,
+  ): AsyncGenerator<PublishedPage>;
+  /**
+   * One page of a batch.
+   *
+   * @throws NotFoundError
+   */
+  status(batchId: string, page?: number): Promise<BatchStatus>;
+  /**
+   * Accounts for a batch, over all of its pages, in sums that add up.
+   *
+   * @throws NotFoundError
+   */
+  report(batchId: string): Promise<BatchReport>;
   /** @throws NotFoundError */
   item(key: string): Promise<ItemRecord>;
   /**
-   * Resolves once every accepted item of a batch has ended or parked. Parked ones wait for a person; see their states.
+   * Resolves once every accepted item of a batch has ended or parked, on all of its pages. Parked ones wait for a person.
    *
    * @throws NotFoundError, UnansweredError when that is not so within `withinMs`
    */
-  wait(batchId: string, options?: WaitOptions): Promise<BatchStatus>;
+  wait(batchId: string, options?: WaitOptions): Promise<BatchReport>;
   /**
    * Resolves once an item has ended or parked.
    *
@@ -77,7 +101,9 @@ export function onelaneOf(client: Client): Onelane {
   return {
     client,
     publish: (batch, publishOptions) => publish(client, asBatch(batch), publishOptions),
-    status: (batchId) => batchStatus(client, batchId),
+    publishPages: (batch, publishOptions) => publishPages(client, batch, publishOptions),
+    status: (batchId, page) => batchStatus(client, batchId, page),
+    report: (batchId) => batchReport(client, batchId),
     item: (key) => itemRecord(client, key),
     wait: (batchId, waitOptions) => waitForBatch(client, batchId, waitOptions),
     waitForItem: (key, waitOptions) => waitForItem(client, key, waitOptions),

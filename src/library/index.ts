@@ -1,6 +1,6 @@
 /** `onelane`: publish batches, ask what became of them, and operate lanes. See docs/library.md. */
 export { connect, type ConnectOptions, type Onelane, onelaneOf } from './connect.ts';
-export type { BatchInput, ItemInput } from './batch-input.ts';
+export type { BatchInput, ItemInput, LongBatchInput } from './batch-input.ts';
 export type { Operate } from './operate.ts';
 export type { WaitOptions } from '../client/wait.ts';
 export * from '../client.ts';

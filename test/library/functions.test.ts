@@ -131,6 +131,10 @@ test('each way to answer has its verdict', async () => {
   const never = await ended('answering', 'never', [answer(refused('no such package'))]);
   assert.equal(never.state, 'dead');
   assert.match(never.reason ?? '', /422 refused/);
+  const act = { by: 'tests', reason: 'there is such a package now' };
+  const redriven = await stage.onelane.operate.item.redrive('never', act);
+  assert.equal(redriven.key, 'never');
+  assert.equal((await stage.onelane.waitForItem('never', { withinMs: 30_000 })).state, 'succeeded');
   const replay = await ended('answering', 'replay', [answer(succeeded({ id: 'first', replayed: true }))]);
   assert.deepEqual([replay.receipt?.upstreamId, replay.receipt?.replayed], ['first', true]);
 });
@@ -167,4 +171,23 @@ test('each partition of a lane is consumed, and its functions know which they wo
     tenants.map((tenant) => callsOf(`${tenant}:1`)[0]?.partition),
     tenants,
   );
+});
+
+test('a batch of any length is published page by page, and waited for on all of them', async () => {
+  // Five of them are more than a page may hold.
+  const text = 'x'.repeat(250 * 1024);
+  const items = Array.from({ length: 5 }, (_, n) => ({ key: `long:${n}`, payload: { n, text } }));
+  const answered: number[] = [];
+  for await (const { page, admissions } of stage.onelane.publishPages({
+    batchId: 'long',
+    lane: 'answering',
+    items,
+  })) {
+    assert.ok(admissions.every(({ admission }) => admission === 'accepted'));
+    answered.push(page);
+  }
+  assert.deepEqual(answered, [0, 1]);
+  const report = await stage.onelane.wait('long', { withinMs: 60_000 });
+  assert.equal(report.counts.succeeded, 5);
+  assert.ok(report.addsUp);
 });

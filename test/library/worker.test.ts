@@ -40,7 +40,7 @@ test('a worker in a process of its own kind holds a lane whose upstream is a fun
       items: ['a', 'b', 'bad'].map((key) => ({ key: `in-process:${key}`, payload: { key } })),
     });
     const { counts } = await onelane.wait(batchId, { withinMs: 60_000 });
-    assert.deepEqual([counts.succeeded, counts.dead], [2, 1]);
+    assert.deepEqual([counts.succeeded, counts.parked], [2, 1]);
     const { receipt } = await onelane.item('in-process:a');
     assert.equal(receipt?.upstreamId, 'id-of-in-process:a');
 
