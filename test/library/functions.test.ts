@@ -131,10 +131,6 @@ test('each way to answer has its verdict', async () => {
   const never = await ended('answering', 'never', [answer(refused('no such package'))]);
   assert.equal(never.state, 'dead');
   assert.match(never.reason ?? '', /422 refused/);
-  const act = { by: 'tests', reason: 'there is such a package now' };
-  const redriven = await stage.onelane.operate.item.redrive('never', act);
-  assert.equal(redriven.key, 'never');
-  assert.equal((await stage.onelane.waitForItem('never', { withinMs: 30_000 })).state, 'succeeded');
   const replay = await ended('answering', 'replay', [answer(succeeded({ id: 'first', replayed: true }))]);
   assert.deepEqual([replay.receipt?.upstreamId, replay.receipt?.replayed], ['first', true]);
 });
@@ -190,4 +186,14 @@ test('a batch of any length is published page by page, and waited for on all of 
   const report = await stage.onelane.wait('long', { withinMs: 60_000 });
   assert.equal(report.counts.succeeded, 5);
   assert.ok(report.addsUp);
+});
+
+// The last one: once an item was told something while it was open, the test server skips no time any more.
+test('a parked item that is redriven is called again under its key', async () => {
+  const { state } = await ended('answering', 'parked', [answer(refused('no such package'))]);
+  assert.equal(state, 'dead');
+  const act = { by: 'tests', reason: 'there is such a package now' };
+  await stage.onelane.operate.item.redrive('parked', act);
+  const record = await stage.onelane.waitForItem('parked', { withinMs: 30_000 });
+  assert.deepEqual([record.state, callsOf('parked').length], ['succeeded', 2]);
 });
