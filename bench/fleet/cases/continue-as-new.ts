@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FleetCase } from '../case.ts';
 import { longestGapMs } from '../door.ts';
 import { Fleet } from '../fleet.ts';
+import { openLane } from '../../../src/client/open-lane.ts';
 import { laneWorkflowId } from '../../../src/domain/ids.ts';
 import { LANE } from '../lanes-file.ts';
 import { Load } from '../load.ts';
@@ -12,10 +13,9 @@ const REPLICAS = 3;
 const LASTS_MS = 40_000;
 const DONE_WITHIN_MS = 120_000;
 const LONGEST_GAP_MS = 1_999;
-/** A hold takes about 14 events, each batch that opens the lane about four. */
+/** A hold takes about 14 events, each process that says that it stands by about four. */
 const EVENTS_PER_RUN = 30;
-/** Small, so that many of them open the lane while calls leave. */
-const PER_BATCH = 10;
+const STANDS_BY_EVERY_MS = 500;
 
 export const continueAsNewCase: FleetCase = {
   name: 'continue-as-new',
@@ -25,9 +25,9 @@ export const continueAsNewCase: FleetCase = {
     const dynamicConfig = { 'limit.historyCount.suggestContinueAsNew': EVENTS_PER_RUN };
     return Fleet.run({ folder, replicas: REPLICAS, dynamicConfig }, async (fleet) => {
       const load = new Load(fleet);
-      load.feed(40, PER_BATCH);
+      load.feed(100, 50);
       const { sinceMs } = await atWork(fleet);
-      await sleep(LASTS_MS);
+      await standByAgainAndAgain(fleet);
       const untilMs = Date.now();
       const arrivals = await fleet.door.arrivals();
       findings.check('longestGapMs', longestGapMs(arrivals, sinceMs, untilMs), { atMost: LONGEST_GAP_MS });
@@ -38,6 +38,15 @@ export const continueAsNewCase: FleetCase = {
     });
   },
 };
+
+/** As processes do that start: each message makes the lane's history longer, and some arrive while it begins anew. */
+async function standByAgainAndAgain({ client }: Fleet): Promise<void> {
+  const untilMs = Date.now() + LASTS_MS;
+  while (Date.now() < untilMs) {
+    await openLane(client, LANE, { process: 'bench', fingerprint: 'none' });
+    await sleep(STANDS_BY_EVERY_MS);
+  }
+}
 
 async function runsOfLane({ client }: Fleet): Promise<number> {
   const { count } = await client.workflow.count(`WorkflowId = '${laneWorkflowId(LANE)}'`);
