@@ -16,6 +16,7 @@ import { healthRoutes } from './routes/health.ts';
 import { itemRoutes } from './routes/items.ts';
 import { laneRoutes } from './routes/lanes.ts';
 import { queueRoutes } from './routes/queue.ts';
+import { uploadRoutes } from './routes/uploads.ts';
 
 /** A page of a batch is at most 1 MiB; there may be as much white space around it. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -83,6 +84,7 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
     itemRoutes(routes, context);
     laneRoutes(routes, context);
     queueRoutes(routes, context);
+    await guarded.register(async (uploads) => uploadRoutes(uploads, context));
   });
   routesAreComplete();
   return app;

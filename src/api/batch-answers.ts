@@ -16,6 +16,16 @@ export const PublishedSchema = z
   })
   .meta({ id: 'Published', description: 'What became of a publish. The batch is durable in any case' });
 
+export const UploadedSchema = z
+  .object({
+    batchId: z.string(),
+    answered: z.boolean().describe('false: not every item is answered yet; its pages go on without you'),
+    pages: count,
+    total: count.describe('how many items it holds'),
+    counts: z.object({ accepted: count, duplicate: count, conflict: count, rejected: count, pending: count }),
+  })
+  .meta({ id: 'Uploaded', description: 'What became of an upload. The batch is durable' });
+
 const BatchCountsSchema: z.ZodType<BatchCounts> = z.object({
   published: count,
   accepted: count,

@@ -26,7 +26,7 @@ export async function publishFor(
   caller.mustBeAllowedTo('publish', lane);
   const batch = { batchId, lane, publisher: caller.name, items };
   const published = await client.withDeadline(Date.now() + waitMs + ANSWERED_WITHIN_MS, () =>
-    publish(client, batch, { waitMs: Math.max(waitMs, STORED_WITHIN_MS) }),
+    publish(client, batch, { waitMs: waitMs === 0 ? 0 : Math.max(waitMs, STORED_WITHIN_MS) }),
   );
   return { ...published, admissions: shownTo(caller, lane, published.admissions) };
 }
@@ -39,7 +39,7 @@ export function locationOf(batchId: string): string {
  * What a caller who may publish, but not read, would learn of others' items stays hidden: a duplicate is a conflict to
  * it, and whose the key is remains untold.
  */
-function shownTo(caller: Caller, lane: string, admissions: readonly Admission[]): Admission[] {
+export function shownTo(caller: Caller, lane: string, admissions: readonly Admission[]): Admission[] {
   const mayReadLane = caller.may('read', lane);
   return admissions.map((admission) => {
     if (admission.admission === 'duplicate' && !mayReadLane && !isOwn(admission, admissions))
@@ -52,7 +52,7 @@ function shownTo(caller: Caller, lane: string, admissions: readonly Admission[])
 
 /** A later position of a key that this very batch brought. */
 function isOwn({ of }: { of?: number }, admissions: readonly Admission[]): boolean {
-  return of !== undefined && admissions[of]?.admission === 'accepted';
+  return of !== undefined && admissions.find(({ position }) => position === of)?.admission === 'accepted';
 }
 
 function conflict({ position, key, of }: { position: number; key: string; of?: number }): Admission {

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { readdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { after, before, test } from 'node:test';
+import { batchReport } from '../../src/client.ts';
+import { BatchItemsSchema, UploadedSchema } from '../../src/api/batch-answers.ts';
+import { type RunningApi, ask, startApi } from '../support/api.ts';
+import { withLane } from '../support/scene.ts';
+import { type Stage, devServerStage } from '../support/stage.ts';
+import { eventually } from '../support/wait.ts';
+
+let stage: Stage;
+let api: RunningApi;
+before(async () => {
+  stage = await devServerStage();
+  await stage.startDispatch();
+  api = await startApi(stage.client);
+});
+after(async () => {
+  await api?.close();
+  await stage?.close();
+});
+
+function upload(batchId: string, lane: string, body: string, type = 'application/x-ndjson') {
+  return ask(api.url, `/v1/uploads?lane=${lane}`, {
+    body,
+    headers: { 'Idempotency-Key': batchId, 'Content-Type': type },
+  });
+}
+
+test('an upload of several pages is durable when it is answered, and the same upload again tells what became of it', async () => {
+  await withLane(stage, 'upload', { open: false }, async () => {
+    const lines = Array.from({ length: 501 }, (_, n) => JSON.stringify({ key: `upload:${n}`, payload: n }));
+    lines[7] = '{"key": "upload:7", "payload": ';
+    const body = `${lines.join('\n')}\n`;
+    const taken = await upload('upload', 'upload', body);
+    assert.equal(taken.status, 202, taken.text);
+    const { pages, total } = taken.as(UploadedSchema);
+    assert.deepEqual([pages, total], [2, 501]);
+    assert.equal(taken.headers.get('location'), '/v1/batches/upload');
+
+    const report = await eventually('both pages are admitted', async () => {
+      const { counts, ...rest } = await batchReport(stage.client, 'upload');
+      return counts.pending === 0 ? { counts, ...rest } : undefined;
+    });
+    assert.deepEqual([report.counts.accepted, report.counts.rejected, report.addsUp], [500, 1, true]);
+    const second = (await ask(api.url, '/v1/batches/upload/items?page=1')).as(BatchItemsSchema);
+    assert.deepEqual([second.pages, second.items[0]?.key], [2, 'upload:500']);
+
+    const other = await upload('upload', 'upload', body.replace('upload:500', 'upload:other'));
+    assert.equal(other.problem().type, 'urn:onelane:problem:batch-id-taken');
+  });
+});
+
+test('of an upload that is cut off nothing is published, and nothing is left behind', async () => {
+  await withLane(stage, 'cut', {}, async () => {
+    const { port } = new URL(api.url);
+    const headers = {
+      'Content-Type': 'application/x-ndjson',
+      'Idempotency-Key': 'cut',
+      'Content-Length': String(10_000_000),
+    };
+    const before = await leftovers();
+    const sent = request({ host: '127.0.0.1', port, method: 'POST', path: '/v1/uploads?lane=cut', headers });
+    sent.on('error', () => {});
+    sent.write(`${JSON.stringify({ key: 'cut:a', payload: 1 })}\n`.repeat(1_000));
+    await eventually('it is being taken in', async () => ((await leftovers()) > before ? true : undefined));
+    sent.destroy();
+    await eventually('it is cleared away', async () => ((await leftovers()) === before ? true : undefined));
+    assert.equal((await ask(api.url, '/v1/batches/cut')).status, 404);
+    assert.equal((await ask(api.url, '/healthz')).status, 200);
+  });
+});
+
+test('what is no NDJSON is refused as a whole, and nothing of it is published', async () => {
+  const item = JSON.stringify({ key: 'bad:a', payload: 1 });
+  for (const [body, status] of [
+    ['', 422],
+    ['\n\n', 422],
+    [`${item}\n${'x'.repeat(65 * 1024 * 1024)}`, 400],
+  ] as const) {
+    const refused = await upload('bad', 'bad', body);
+    assert.equal(refused.problem().status, status, refused.text);
+  }
+  const notUtf8 = await fetch(`${api.url}/v1/uploads?lane=bad`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/x-ndjson', 'Idempotency-Key': 'bad' },
+    body: Buffer.concat([Buffer.from(`${item}\n`), Buffer.from([0xff, 0xfe, 0x0a])]),
+  });
+  assert.equal(notUtf8.status, 400, await notUtf8.text());
+  assert.equal((await upload('bad', 'bad', item, 'application/json')).status, 415);
+  assert.equal((await ask(api.url, '/v1/batches/bad')).status, 404);
+});
+
+async function leftovers(): Promise<number> {
+  return (await readdir(tmpdir())).filter((name) => name.startsWith('onelane-upload-')).length;
+}
