@@ -11,6 +11,7 @@ import { refuseForeign } from './local-only.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { describeApi } from './openapi.ts';
 import { ProblemError } from './problems.ts';
+import { batchOrderRoutes } from './routes/batch-orders.ts';
 import { batchRoutes } from './routes/batches.ts';
 import { healthRoutes } from './routes/health.ts';
 import { itemRoutes } from './routes/items.ts';
@@ -81,6 +82,7 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
     });
     const routes = typed(guarded);
     batchRoutes(routes, context);
+    batchOrderRoutes(routes, context);
     itemRoutes(routes, context);
     laneRoutes(routes, context);
     queueRoutes(routes, context);

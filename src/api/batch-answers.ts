@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BatchReport } from '../client.ts';
+import type { BatchReport, ItemOutcome } from '../client.ts';
 import type { BatchCounts } from '../domain/batch.ts';
 import type { ReportRow } from '../domain/batch-report.ts';
 import { ReceiptSchema } from '../domain/delivery.ts';
@@ -107,3 +107,24 @@ export const BatchReportSchema: z.ZodType<BatchReport> = z
     rows: z.array(RowSchema),
   })
   .meta({ id: 'BatchReport', description: 'An accounting of a batch over all of its pages' });
+
+const OutcomeSchema: z.ZodType<ItemOutcome> = z.object({
+  page: count,
+  position: count,
+  key: z.string().nullable(),
+  outcome: z
+    .enum(['done', 'ended', 'refused', 'unanswered', 'pending'])
+    .describe(
+      'refused: e.g. it is being sent; unanswered: no worker; pending: not started, and never will be',
+    ),
+  state: ItemStateSchema.nullable(),
+  reason: z.string().nullable(),
+});
+
+export const BatchOrderSchema = z
+  .object({
+    batchId: z.string(),
+    counts: z.object({ done: count, ended: count, refused: count, unanswered: count, pending: count }),
+    notDone: z.array(OutcomeSchema).describe('at most 500 of those for which it does not hold'),
+  })
+  .meta({ id: 'BatchOrder', description: 'What came of what was done to a batch, by item' });

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type BatchStatus, NotFoundError, batchReport, batchStatus } from '../../client.ts';
+import { batchReport } from '../../client.ts';
 import { batchRows } from '../../client/batch-rows.ts';
 import { batchWorkflowId } from '../../domain/ids.ts';
 import type { TypedApi } from '../app.ts';
 import { BatchAnswerSchema, BatchItemsSchema, BatchReportSchema, PublishedSchema } from '../batch-answers.ts';
 import { BatchIdHeaderSchema, mustComeOnce } from '../batch-id.ts';
-import type { Caller } from '../caller.ts';
+import { batchSeenBy } from '../batch-seen.ts';
 import { exactMembers } from '../json-body.ts';
 import { problemResponses } from '../problems.ts';
 import { locationOf, publishFor } from '../publish.ts';
@@ -71,7 +71,7 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
         response: { 200: BatchAnswerSchema, ...problemResponses(400, 404) },
       },
     },
-    ({ caller, params, query }) => readable(caller, params.id, query.page),
+    ({ caller, params, query }) => batchSeenBy(client, caller, params.id, query.page),
   );
 
   app.get(
@@ -88,7 +88,7 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
     },
     async ({ caller, params, query }) => {
       const { page } = query;
-      const status = await readable(caller, params.id, page);
+      const status = await batchSeenBy(client, caller, params.id, page);
       const { batchId: id, pages } = status;
       const workflowId = batchWorkflowId(id, page);
       const rows = await client.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () =>
@@ -113,19 +113,10 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
       },
     },
     async ({ caller, params }) => {
-      await readable(caller, params.id);
+      await batchSeenBy(client, caller, params.id);
       return await batchReport(client, params.id);
     },
   );
-
-  /** To a caller who may not read its lane, a batch is unknown. */
-  async function readable(caller: Caller, id: string, page = 0): Promise<BatchStatus> {
-    const status = await client.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () =>
-      batchStatus(client, id, page),
-    );
-    if (!caller.may('read', status.lane)) throw new NotFoundError(`batch "${id}": not known`);
-    return status;
-  }
 }
 
 const PageSchema = z
