@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import { parseItem } from 'structured-headers';
 import { z } from 'zod';
 import { BatchSchema } from '../domain/batch.ts';
 import { ProblemError } from './problems.ts';
@@ -19,13 +18,7 @@ export const BatchIdHeaderSchema = z
   .refine((id) => id !== '.' && id !== '..', 'cannot be carried by a URL');
 
 function unquoted(text: string): string {
-  if (!text.startsWith('"')) return text;
-  try {
-    const [value] = parseItem(text);
-    return typeof value === 'string' ? value : text;
-  } catch {
-    return text;
-  }
+  return /^"([^"\\]*)"$/.exec(text)?.[1] ?? text;
 }
 
 /** Two of them would be joined with a comma, and make a third. */

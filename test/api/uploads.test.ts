@@ -61,13 +61,17 @@ test('of an upload that is cut off nothing is published, and nothing is left beh
       'Idempotency-Key': 'cut',
       'Content-Length': String(10_000_000),
     };
-    const before = await leftovers();
+    const inAdvance = await leftovers();
     const sent = request({ host: '127.0.0.1', port, method: 'POST', path: '/v1/uploads?lane=cut', headers });
     sent.on('error', () => {});
     sent.write(`${JSON.stringify({ key: 'cut:a', payload: 1 })}\n`.repeat(1_000));
-    await eventually('it is being taken in', async () => ((await leftovers()) > before ? true : undefined));
+    await eventually('it is being taken in', async () =>
+      (await leftovers()) > inAdvance ? true : undefined,
+    );
     sent.destroy();
-    await eventually('it is cleared away', async () => ((await leftovers()) === before ? true : undefined));
+    await eventually('it is cleared away', async () =>
+      (await leftovers()) === inAdvance ? true : undefined,
+    );
     assert.equal((await ask(api.url, '/v1/batches/cut')).status, 404);
     assert.equal((await ask(api.url, '/healthz')).status, 200);
   });
