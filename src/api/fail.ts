@@ -84,7 +84,7 @@ const CONTEXTS: Readonly<Record<string, string>> = {
 
 /** The validator tells where as a JSON pointer. */
 function faultOf({ instancePath, message }: ZodFastifySchemaValidationError, context: string): RequestFault {
-  const steps = instancePath.split('/').slice(1);
+  const steps = instancePath.split('/').filter((step) => step !== '');
   const [list, position] = steps;
   const ofItem = (list === 'items' || list === 'messages') && position !== undefined;
   return {
