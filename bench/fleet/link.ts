@@ -1,4 +1,4 @@
-import { HeartbeatGate } from './heartbeat-gate.ts';
+import { GrpcGate, HEARTBEATS } from './grpc-gate.ts';
 import { TcpLink } from './tcp-link.ts';
 
 /** How a replica can be cut off from Temporal. `heartbeats`: everything else goes through. */
@@ -8,15 +8,15 @@ export type Cut = (typeof CUTS)[number];
 /** The way from one replica to Temporal: through a TCP proxy, then through a gRPC proxy. */
 export class Link {
   readonly #tcp: TcpLink;
-  readonly #gate: HeartbeatGate;
+  readonly #gate: GrpcGate;
 
-  private constructor(tcp: TcpLink, gate: HeartbeatGate) {
+  private constructor(tcp: TcpLink, gate: GrpcGate) {
     this.#tcp = tcp;
     this.#gate = gate;
   }
 
   static async open(temporalAddress: string): Promise<Link> {
-    const gate = await HeartbeatGate.open(temporalAddress);
+    const gate = await GrpcGate.open(temporalAddress);
     const tcp = await TcpLink.open({ host: '127.0.0.1', port: gate.port });
     return new Link(tcp, gate);
   }
@@ -34,7 +34,7 @@ export class Link {
       case 'fromTemporal':
         return this.#tcp.cut('fromServer');
       case 'heartbeats':
-        return this.#gate.hold();
+        return this.#gate.hold(HEARTBEATS);
     }
   }
 

@@ -87,6 +87,14 @@ class Attempt {
     this.#context.heartbeat(attempts);
   }
 
+  /**
+   * That the work is done reaches the server with the activity's end, and not in a beat before it. Should the end get
+   * lost, the next attempt has nothing but the beats, and has to find in them that the work may have been done.
+   */
+  #recordUnless(done: boolean, attempts: Attempts): void {
+    if (!done) this.#record(attempts);
+  }
+
   #accountForLostWorkers(): void {
     const { round, policy } = this.#task;
     const scheduledAtMs = this.#context.info.scheduledTimestampMs;
@@ -139,9 +147,10 @@ class Attempt {
     });
     if (called === undefined) return undefined;
     const { verdict, evidence, probe } = called;
-    this.#record(settle(this.#attempts, this.#number, verdict, evidence, this.#circumstances(probe)));
+    const settled = settle(this.#attempts, this.#number, verdict, evidence, this.#circumstances(probe));
+    this.#recordUnless(verdict === 'succeeded', settled);
     await called.stored();
-    return this.#follow(called, 'answer');
+    return this.#follow(called, settled, 'answer');
   }
 
   /**
@@ -167,22 +176,27 @@ class Attempt {
     if (path === null) throw new TypeError('a lookup without a path');
     const asked = await ask(this.#parts, { ...task, path }, this.#of);
     if (asked === undefined) return undefined;
-    const circumstances = this.#circumstances(asked.probe);
-    this.#record(settleLookup(this.#attempts, asked.reading, asked.verdict, asked.evidence, circumstances));
+    const { reading, verdict, evidence, probe } = asked;
+    const settled = settleLookup(this.#attempts, reading, verdict, evidence, this.#circumstances(probe));
+    this.#recordUnless(reading.kind === 'found', settled);
     await asked.stored();
     // Not done: it may be sent now, in a turn of its own.
-    if (asked.reading.kind === 'absent') return undefined;
-    return this.#follow(asked, 'lookup');
+    if (reading.kind === 'absent') return undefined;
+    return this.#follow(asked, settled, 'lookup');
   }
 
-  #follow({ end, verdict, evidence, probe }: JudgedCall, foundBy: Receipt['foundBy']): CallOutcome {
+  #follow(
+    { end, verdict, evidence, probe }: JudgedCall,
+    settled: Attempts,
+    foundBy: Receipt['foundBy'],
+  ): CallOutcome {
     const { config } = this.#parts;
-    const next = decide(this.#attempts, verdict, this.#terms, this.#circumstances(probe));
+    const next = decide(settled, verdict, this.#terms, this.#circumstances(probe));
     switch (next.kind) {
       case 'succeeded': {
         if (end.kind !== 'answered') throw new TypeError('an unanswered call was taken for a success');
         const receipt = receiptOf(end, config, foundBy, evidence.attempt, evidence.at);
-        return { kind: 'succeeded', receipt, attempts: this.#attempts };
+        return { kind: 'succeeded', receipt, attempts: settled };
       }
       case 'park':
         return this.#park(next);

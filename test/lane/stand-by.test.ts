@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
-import { HeartbeatGate } from '../../bench/fleet/heartbeat-gate.ts';
+import { GrpcGate, HEARTBEATS } from '../../bench/fleet/grpc-gate.ts';
 import { openLane } from '../../src/client/open-lane.ts';
 import { pendingActivityOf } from '../../src/client/pending-activity.ts';
 import { laneWorkflowId } from '../../src/domain/ids.ts';
@@ -76,7 +76,7 @@ test('a lane that the file at hand does not know is left to others', async () =>
 });
 
 test('a process whose heartbeats do not arrive is not given a lane, though it stands by', async () => {
-  const gate = await HeartbeatGate.open(stage.address);
+  const gate = await GrpcGate.open(stage.address);
   const said: string[] = [];
   const address = `127.0.0.1:${gate.port}`;
   const [connection, native] = [
@@ -89,7 +89,7 @@ test('a process whose heartbeats do not arrive is not given a lane, though it st
       connection: native,
     });
     const running = mute.run();
-    gate.hold();
+    gate.hold(HEARTBEATS);
     await openLane(stage.client, 'beats');
     await until('it was asked', async () => (await askedTo(stage.client, 'beats')) > 2);
     assert.deepEqual(said, []);

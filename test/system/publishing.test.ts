@@ -20,8 +20,8 @@ suite('publishing', () => {
       const [chosen = ''] = keys.slice(40);
       assert.ok(known);
 
-      await scene.worker(['lanes']);
-      const dispatch = await scene.worker(['dispatch']);
+      await scene.worker({ roles: ['lanes'] });
+      const dispatch = await scene.worker({ roles: ['dispatch'] });
       await scene.publish('earlier', [known]);
       assertAllSucceeded(await scene.settled('earlier'), 1);
 
@@ -46,7 +46,7 @@ suite('publishing', () => {
       assert.equal(counts.published, counts.accepted + counts.duplicate + counts.pending);
       assert.equal(counts.accepted, counts.succeeded + counts.open);
 
-      await scene.worker(['dispatch']);
+      await scene.worker({ roles: ['dispatch'] });
       const { admissions } = await publishing;
       assert.deepEqual(
         admissions.filter(({ admission }) => admission !== 'accepted').map(({ position }) => position),
@@ -64,7 +64,7 @@ suite('publishing', () => {
       const [known] = batch.slice(3);
       assert.ok(known);
       await writeFile(join(scene.folder, 'batch.json'), JSON.stringify(batch));
-      await scene.worker(['dispatch']);
+      await scene.worker({ roles: ['dispatch'] });
       await scene.publish('earlier', [known]);
 
       const args = ['batch.json', '--lane', scene.lane('releases'), '--batch', scene.batchId('batch')];
@@ -75,7 +75,7 @@ suite('publishing', () => {
       assert.equal(admissions[3]?.admission, 'duplicate');
       assert.deepEqual(await scene.upstream.arrivals(), []);
 
-      await scene.worker(['lanes']);
+      await scene.worker({ roles: ['lanes'] });
       assertAllSucceeded(await scene.settled('batch'), 39);
       assertAllSucceeded(await scene.settled('earlier'), 1);
       await assertOneEffectEach(scene.upstream, keysOf(batch));

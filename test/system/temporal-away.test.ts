@@ -28,7 +28,7 @@ suite('a worker cut off from Temporal for 20 s in the middle of a batch loses an
         const proxy = await Proxy.start(temporal.address);
         try {
           const batch = items(`cut ${name}`, 60);
-          await scene.worker(undefined, proxy.address);
+          await scene.worker({ address: proxy.address });
           await scene.publish('batch', batch);
           await effectsReach(20, scene);
           proxy.cut(directions);
@@ -56,7 +56,11 @@ suite('Temporal killed with SIGKILL', () => {
     const client = await connectTo(first.address);
     try {
       await withScene(
-        { temporal: { address: first.address, client }, lanes: LANES, upstream: UPSTREAM },
+        {
+          temporal: { address: first.address, namespace: 'default', client },
+          lanes: LANES,
+          upstream: UPSTREAM,
+        },
         async (scene) => {
           const batch = items('server killed', 60);
           await scene.worker();

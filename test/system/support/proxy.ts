@@ -54,6 +54,14 @@ export class Proxy {
     this.cut({ toServer: false, fromServer: false });
   }
 
+  /** Breaks every connection: what was under way arrives nowhere. */
+  sever(): void {
+    for (const { near, far } of this.#pairs) {
+      near.destroy();
+      far.destroy();
+    }
+  }
+
   #apply({ near, far }: { near: Socket; far: Socket }): void {
     if (this.#cut.toServer) near.pause();
     else near.resume();
@@ -63,10 +71,7 @@ export class Proxy {
 
   async close(): Promise<void> {
     this.#server.close();
-    for (const { near, far } of this.#pairs) {
-      near.destroy();
-      far.destroy();
-    }
+    this.sever();
     await once(this.#server, 'close');
   }
 }

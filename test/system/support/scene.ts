@@ -25,15 +25,29 @@ export interface LaneSetup {
   readonly limit?: { requests: number; per: string; burst?: number };
   readonly timeout?: string;
   readonly lease?: string;
-  readonly idempotency?: 'none';
+  readonly idempotency?: 'none' | { window: string };
+  readonly lookup?: { path: string };
   readonly maxInFlight?: number;
+  readonly budget?: number;
+  /** another upstream than the scene's own */
+  readonly baseUrl?: string;
 }
 
 export interface SceneSetup {
   readonly temporal: Temporal;
   /** by name; one called `releases` when absent */
   readonly lanes?: Readonly<Record<string, LaneSetup>>;
-  readonly upstream?: UpstreamSetup;
+  /** null: it has none, and each of its lanes has a baseUrl */
+  readonly upstream?: UpstreamSetup | null;
+}
+
+export interface WorkerSetup {
+  /** all of them when absent */
+  readonly roles?: readonly WorkerRole[];
+  /** of Temporal, by another way than the direct one */
+  readonly address?: string;
+  /** a file of the scene's folder */
+  readonly sendLog?: string;
 }
 
 /** Short enough for a test, long enough for a busy machine. */
@@ -52,18 +66,18 @@ export class Scene {
   readonly #workers: Process[] = [];
   readonly #prefix = randomUUID().slice(0, 8);
 
-  constructor(folder: string, { temporal, upstream = {} }: SceneSetup) {
+  constructor(folder: string, { temporal, upstream }: SceneSetup) {
     this.folder = folder;
     this.#temporal = temporal;
-    this.upstream = new UpstreamProcess(folder, upstream);
+    this.upstream = new UpstreamProcess(folder, upstream ?? {});
   }
 
   /** Starts one worker process, and returns when it is ready. */
-  async worker(roles?: readonly WorkerRole[], address?: string): Promise<Process> {
-    const worker = this.#spawn(
-      ['worker', '--config', 'lanes.yaml', '--json', ...(roles ? ['--roles', roles.join(',')] : [])],
-      address,
-    );
+  async worker({ roles, address, sendLog }: WorkerSetup = {}): Promise<Process> {
+    const args = ['worker', '--config', 'lanes.yaml', '--json'];
+    if (roles !== undefined) args.push('--roles', roles.join(','));
+    if (sendLog !== undefined) args.push('--send-log', sendLog);
+    const worker = this.#spawn(args, address);
     this.#workers.push(worker);
     await worker.line(/"event":"ready"/);
     return worker;
@@ -80,7 +94,8 @@ export class Scene {
   }
 
   #spawn(args: readonly string[], address = this.#temporal.address): Process {
-    return onelane(args, { cwd: this.folder, env: { TEMPORAL_ADDRESS: address } });
+    const env = { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: this.#temporal.namespace };
+    return onelane(args, { cwd: this.folder, env });
   }
 
   /** A batch ID of this scene's own. */
@@ -131,7 +146,7 @@ export class Scene {
   async writeLanes(lanes: NonNullable<SceneSetup['lanes']>): Promise<void> {
     const named = Object.entries(lanes).map(([name, setup]) => [
       this.lane(name),
-      laneOf(this.upstream.url, setup),
+      laneOf(setup.baseUrl ?? this.upstream.url, setup),
     ]);
     await writeFile(join(this.folder, 'lanes.yaml'), stringify({ lanes: Object.fromEntries(named) }));
   }
@@ -143,7 +158,8 @@ export class Scene {
   }
 }
 
-function laneOf(baseUrl: string, { limit, timeout, lease, idempotency, maxInFlight }: LaneSetup): object {
+function laneOf(baseUrl: string, setup: LaneSetup): object {
+  const { limit, timeout, lease, idempotency, lookup, maxInFlight, budget } = setup;
   return {
     owner: 'tests',
     upstream: {
@@ -151,10 +167,11 @@ function laneOf(baseUrl: string, { limit, timeout, lease, idempotency, maxInFlig
       operations: { release: { method: 'POST', path: '/releases' } },
       timeout: timeout ?? '1s',
       idempotency: idempotency ?? { window: '24h' },
+      ...(lookup ? { lookup } : {}),
     },
     limit: limit ?? { requests: 50, per: '1s' },
     maxInFlight: maxInFlight ?? 1,
-    retry: { budget: BUDGET },
+    retry: { budget: budget ?? BUDGET },
     deadline: 'none',
     lease: lease ?? '3s',
   };
@@ -163,7 +180,7 @@ function laneOf(baseUrl: string, { limit, timeout, lease, idempotency, maxInFlig
 /** Opens a scene with its upstream listening and lanes.yaml written. Whoever opens it ends it. */
 export async function openScene(setup: SceneSetup): Promise<Scene> {
   const scene = new Scene(await mkdtemp(join(tmpdir(), 'onelane-system-')), setup);
-  await scene.upstream.start();
+  if (setup.upstream !== null) await scene.upstream.start();
   await scene.writeLanes(setup.lanes ?? { releases: {} });
   return scene;
 }

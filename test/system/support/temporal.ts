@@ -1,11 +1,15 @@
 import { after, before } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
+import { msToTs } from '@temporalio/common/lib/time.js';
 import { type DevServer, startDevServer } from '../../../src/dev/temporal/dev-server.ts';
+import { ensureSearchAttributes } from '../../../src/search-attributes.ts';
+import { until } from './until.ts';
 
 /** The Temporal of a test file. */
 export interface Temporal {
   /** host:port */
   readonly address: string;
+  readonly namespace: string;
   readonly client: Client;
 }
 
@@ -25,10 +29,30 @@ export function useTemporal(): Temporal {
     get address() {
       return started(server).address;
     },
+    namespace: 'default',
     get client() {
       return started(client);
     },
   };
+}
+
+/** A namespace of its own on the same server: what is side by side with others there has none of their workers. */
+export async function ownNamespace({ address }: Temporal, namespace: string): Promise<Temporal> {
+  const connection = await Connection.connect({ address });
+  after(() => connection.close());
+  await connection.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: msToTs('1 day'),
+  });
+  const own = new Client({ connection, namespace });
+  await until('the new namespace is known', () =>
+    own.workflow.count().then(
+      () => true,
+      () => false,
+    ),
+  );
+  await ensureSearchAttributes(connection, namespace);
+  return { address, namespace, client: own };
 }
 
 /** Whoever connects closes the connection. */

@@ -11,16 +11,17 @@ import {
 } from 'node:http2';
 
 /** gRPC names the method in the path: `RecordActivityTaskHeartbeat`, and the one by ID. */
-const HEARTBEAT = /\/RecordActivityTaskHeartbeat/;
+export const HEARTBEATS = /\/RecordActivityTaskHeartbeat/;
+export const COMPLETIONS = /\/RespondActivityTaskCompleted/;
 
 /**
- * A gRPC proxy that can hold heartbeats back, and nothing else. gRPC is plain HTTP/2, so each call is a stream
+ * A gRPC proxy that can hold some calls back, and nothing else. gRPC is plain HTTP/2, so each call is a stream
  * that is copied as it is: headers, data, trailers, resets.
  */
-export class HeartbeatGate {
+export class GrpcGate {
   readonly #server: Http2Server;
   readonly #sessions = new Set<ServerHttp2Session>();
-  #holding = false;
+  #holding: RegExp | undefined;
   #held: (() => void)[] = [];
 
   private constructor(server: Http2Server) {
@@ -28,9 +29,9 @@ export class HeartbeatGate {
   }
 
   /** @param address host:port of the gRPC server */
-  static async open(address: string): Promise<HeartbeatGate> {
+  static async open(address: string): Promise<GrpcGate> {
     const server = createServer();
-    const gate = new HeartbeatGate(server);
+    const gate = new GrpcGate(server);
     server.on('session', (session) => gate.#takeSession(session, connect(`http://${address}`)));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -43,13 +44,19 @@ export class HeartbeatGate {
     return address.port;
   }
 
-  hold(): void {
-    this.#holding = true;
+  /** @param calls whose path matches; HEARTBEATS, COMPLETIONS */
+  hold(calls: RegExp): void {
+    this.#holding = calls;
+  }
+
+  /** how many calls it holds back now, those included whose caller has gone */
+  get held(): number {
+    return this.#held.length;
   }
 
   /** Passes on what was held, as far as somebody still waits for the answer. */
   release(): void {
-    this.#holding = false;
+    this.#holding = undefined;
     for (const pass of this.#held.splice(0)) pass();
   }
 
@@ -74,7 +81,7 @@ export class HeartbeatGate {
       const pass = () => {
         if (!stream.destroyed && !callee.destroyed) copyCall(stream, headers, callee);
       };
-      if (this.#holding && HEARTBEAT.test(headers[':path'] ?? '')) this.#held.push(pass);
+      if (this.#holding?.test(headers[':path'] ?? '')) this.#held.push(pass);
       else pass();
     });
   }
