@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { CallEnd } from '../domain/verdict.ts';
 import { parseLaneName } from '../domain/ids.ts';
 import type { Json } from '../domain/json.ts';
@@ -30,6 +31,25 @@ export interface UpstreamCall {
  */
 export type UpstreamFunction = (call: UpstreamCall) => Promise<UpstreamAnswer>;
 
+/** What is known of an item that may have been done. */
+export type UpstreamLookupCall = Omit<UpstreamCall, 'operation' | 'payload'>;
+
+/**
+ * Says whether the upstream has done what the key stands for: with its own ID if it has one, or null when it surely
+ * has not. One that throws, or answers anything else, proves nothing.
+ */
+export type UpstreamLookup = (call: UpstreamLookupCall) => Promise<{ readonly id?: string } | null>;
+
+/** The functions of one lane. */
+export interface UpstreamFunctions {
+  /** by their `functionPath` */
+  readonly operations: ReadonlyMap<string, UpstreamFunction>;
+  readonly lookup: UpstreamLookup | null;
+}
+
+/** The path template that stands for the lookup. */
+export const LOOKUP_PATH = '/{key}';
+
 /** The path that stands for a function's operation, where another lane has a URL's. */
 export function functionPath(operation: string): string {
   return `/${operation}`;
@@ -38,11 +58,10 @@ export function functionPath(operation: string): string {
 /** An upstream whose operations are functions of this process. */
 export class FunctionUpstream implements Upstream {
   readonly #partition: string | null;
-  readonly #functions: ReadonlyMap<string, UpstreamFunction>;
+  readonly #functions: UpstreamFunctions;
   readonly #say: (line: string) => void;
 
-  /** @param functions by their `functionPath` */
-  constructor(lane: string, functions: ReadonlyMap<string, UpstreamFunction>, say: (line: string) => void) {
+  constructor(lane: string, functions: UpstreamFunctions, say: (line: string) => void) {
     this.#partition = parseLaneName(lane).partition;
     this.#functions = functions;
     this.#say = say;
@@ -53,39 +72,54 @@ export class FunctionUpstream implements Upstream {
     observer: CallObserver,
     { key, attempt }: CallOf,
   ): Promise<CallEnd | { kind: 'kept' }> {
-    const operation = this.#functions.get(request.path);
+    const answering = this.#functionFor(request);
     // An item that was admitted under another configuration: nothing was done, as when no server listens.
-    if (operation === undefined) return { kind: 'unconnected', code: `NO_FUNCTION ${request.path}` };
+    if (answering === undefined) return { kind: 'unconnected', code: `NO_FUNCTION ${request.path}` };
     if (!observer.mayLeave()) return { kind: 'kept' };
     const signal = AbortSignal.timeout(request.timeoutMs);
-    const payload: Json = JSON.parse(request.body);
     const correlationId = request.headers['X-Correlation-ID'] ?? null;
-    const call: UpstreamCall = {
-      key,
-      operation: request.path.slice(1),
-      payload,
-      partition: this.#partition,
-      correlationId,
-      attempt,
-      signal,
-    };
+    const call = { key, partition: this.#partition, correlationId, attempt, signal };
     try {
-      const answer = await Promise.race([(async () => await operation(call))(), ended(signal)]);
+      const answer = await Promise.race([(async () => await answering(call))(), ended(signal)]);
       const end = endOf(answer);
       observer.answered();
       return end;
     } catch (error) {
       if (signal.aborted) return { kind: 'unanswered', code: 'TIMEOUT' };
       // What an error says may hold anything, secrets included: it is said here, and not stored.
-      this.#say(`operation ${call.operation} of item ${key} threw ${String(error)}`);
+      this.#say(`${request.method} ${request.path} of item ${key} threw ${String(error)}`);
       return { kind: 'unanswered', code: `THREW ${error instanceof Error ? error.name : typeof error}` };
     }
+  }
+
+  #functionFor({
+    method,
+    path,
+    body,
+  }: UpstreamRequest): ((call: UpstreamLookupCall) => Promise<UpstreamAnswer>) | undefined {
+    const { operations, lookup } = this.#functions;
+    if (method === 'GET')
+      return lookup === null ? undefined : async (call) => found(call, await lookup(call));
+    const operation = operations.get(path);
+    if (operation === undefined) return undefined;
+    return async (call) => {
+      const payload: Json = JSON.parse(body);
+      return await operation({ ...call, operation: path.slice(1), payload });
+    };
   }
 
   close(): void {
     // Nothing is kept open between two calls.
   }
 }
+
+/** As an API would answer, so that it is read as any other lookup. */
+function found({ key }: UpstreamLookupCall, answer: unknown): UpstreamAnswer {
+  const receipt = FoundSchema.parse(answer);
+  return receipt === null ? { status: 404, body: {} } : { status: 200, body: { key, ...receipt } };
+}
+
+const FoundSchema = z.object({ id: z.string().optional() }).nullable();
 
 async function ended(signal: AbortSignal): Promise<never> {
   return await new Promise((_, reject) => {

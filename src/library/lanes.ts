@@ -3,7 +3,14 @@ import { type Config, checkConfig, loadConfig } from '../config.ts';
 import { isMapping } from '../config/faults.ts';
 import type { LaneSchema } from '../config/schema.ts';
 import { parseLaneName } from '../domain/ids.ts';
-import { FunctionUpstream, type UpstreamFunction, functionPath } from '../lane/function-upstream.ts';
+import {
+  FunctionUpstream,
+  LOOKUP_PATH,
+  type UpstreamFunction,
+  type UpstreamFunctions,
+  type UpstreamLookup,
+  functionPath,
+} from '../lane/function-upstream.ts';
 import { type Reach, overHttp } from '../lane/upstream.ts';
 
 /** A lane as lanes.yaml has it (docs/lanes-yaml.md): durations are texts, `none` is written out. */
@@ -13,6 +20,7 @@ export type HttpLane = z.input<typeof LaneSchema>;
 export interface FunctionLane extends Omit<HttpLane, 'upstream'> {
   readonly upstream: Omit<HttpLane['upstream'], 'baseUrl' | 'headers' | 'operations' | 'lookup'> & {
     readonly operations: Readonly<Record<string, UpstreamFunction>>;
+    readonly lookup?: UpstreamLookup;
   };
 }
 
@@ -38,11 +46,14 @@ export function checkLanes(
   env: NodeJS.ProcessEnv,
   say: (line: string) => void,
 ): CheckedLanes {
-  const functions = new Map<string, ReadonlyMap<string, UpstreamFunction>>();
+  const functions = new Map<string, UpstreamFunctions>();
   const plain = Object.entries(lanes ?? {}).map(([name, lane]) => {
     if (!isFunctionLane(lane)) return [name, lane] as const;
     const operations = Object.entries(lane.upstream.operations);
-    functions.set(name, new Map(operations.map(([operation, fn]) => [functionPath(operation), fn])));
+    functions.set(name, {
+      operations: new Map(operations.map(([operation, fn]) => [functionPath(operation), fn])),
+      lookup: lane.upstream.lookup ?? null,
+    });
     return [name, asHttpLane(lane)] as const;
   });
   const written =
@@ -76,8 +87,14 @@ function asHttpLane(lane: FunctionLane): HttpLane {
     // Where one is no function, the check names it.
     typeof operation === 'function' ? { method: 'POST', path: functionPath(name) } : operation,
   ]);
+  const { lookup, ...upstream } = lane.upstream;
   return {
     ...lane,
-    upstream: { ...lane.upstream, baseUrl: NO_URL, operations: Object.fromEntries(operations) },
+    upstream: {
+      ...upstream,
+      baseUrl: NO_URL,
+      operations: Object.fromEntries(operations),
+      ...(lookup === undefined ? {} : { lookup: { path: LOOKUP_PATH } }),
+    },
   };
 }

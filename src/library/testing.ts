@@ -12,4 +12,9 @@ export {
   unavailable,
   type UpstreamAnswer,
 } from '../lane/answers.ts';
-export type { UpstreamCall, UpstreamFunction } from '../lane/function-upstream.ts';
+export type {
+  UpstreamCall,
+  UpstreamFunction,
+  UpstreamLookup,
+  UpstreamLookupCall,
+} from '../lane/function-upstream.ts';

@@ -20,7 +20,12 @@ export {
   unavailable,
   type UpstreamAnswer,
 } from '../lane/answers.ts';
-export type { UpstreamCall, UpstreamFunction } from '../lane/function-upstream.ts';
+export type {
+  UpstreamCall,
+  UpstreamFunction,
+  UpstreamLookup,
+  UpstreamLookupCall,
+} from '../lane/function-upstream.ts';
 export { NamespaceNotReadyError } from '../namespace.ts';
 export type { WorkerRole } from '../worker-roles.ts';
 export type { FunctionLane, HttpLane, Lanes } from './lanes.ts';

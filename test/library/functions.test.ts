@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, test } from 'node:test';
-import type { FunctionLane, UpstreamAnswer, UpstreamCall } from '../../src/library/testing.ts';
+import type {
+  FunctionLane,
+  UpstreamAnswer,
+  UpstreamCall,
+  UpstreamLookup,
+} from '../../src/library/testing.ts';
 import {
   laneFault,
   refused,
@@ -17,6 +22,12 @@ const TIMEOUT_MS = 1_000;
 /** What each key's next calls are answered with; `{ id }` of its key once they are used up. */
 const scripts = new Map<string, (() => Promise<UpstreamAnswer>)[]>();
 const calls: UpstreamCall[] = [];
+
+const done = new Set<string>();
+const lookup: UpstreamLookup = ({ key }) => {
+  if (key.endsWith('mute')) throw new Error('nobody knows');
+  return Promise.resolve(done.has(key) ? { id: `found-${key}` } : null);
+};
 
 const answering: FunctionLane = {
   owner: 'tests',
@@ -41,6 +52,11 @@ before(async () => {
   stage = await startTestStage({
     lanes: {
       answering,
+      // Takes no keys, and can be asked: what it says it has done is in `done`.
+      asked: {
+        ...answering,
+        upstream: { ...answering.upstream, idempotency: 'none', lookup },
+      },
       // For tests that leave a lane closed or paused behind.
       throttling: answering,
       faulty: answering,
@@ -106,6 +122,25 @@ test('a function that throws where keys are not taken is never called again', as
   const record = await ended('unkeyed', 'throws-unkeyed', [() => Promise.reject(new Error('who knows'))]);
   assert.equal(record.state, 'uncertain');
   assert.equal(callsOf('throws-unkeyed').length, 1);
+});
+
+/** Throws, having done it or not. */
+function lost(key: string, isDone: boolean): () => Promise<UpstreamAnswer> {
+  return () => {
+    if (isDone) done.add(key);
+    return Promise.reject(new Error('the answer is lost'));
+  };
+}
+
+test('a function that threw is asked whether it was done, where it can say so', async () => {
+  const applied = await ended('asked', 'applied', [lost('applied', true)]);
+  assert.deepEqual([applied.state, applied.receipt?.foundBy], ['succeeded', 'lookup']);
+  assert.equal(applied.receipt?.upstreamId, 'found-applied');
+  assert.equal(callsOf('applied').length, 1);
+  const absent = await ended('asked', 'absent', [lost('absent', false)]);
+  assert.deepEqual([absent.state, callsOf('absent').length], ['succeeded', 2]);
+  const mute = await ended('asked', 'mute', [lost('mute', true)]);
+  assert.deepEqual([mute.state, callsOf('mute').length], ['uncertain', 1]);
 });
 
 test('a function whose time is over is told so, and has perhaps done it', async () => {
