@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { FaultScript } from '../../../src/dev/upstream/faults.ts';
+import type { LookupScript } from '../../../src/dev/upstream/lookup-faults.ts';
 import type { Mode } from '../../../src/dev/upstream/records.ts';
 import { onelane, type Process } from './process.ts';
 
@@ -16,6 +17,7 @@ export interface UpstreamSetup {
   readonly quota?: string;
   readonly latency?: string;
   readonly faults?: FaultScript;
+  readonly lookupFaults?: LookupScript;
 }
 
 const arrivalSchema = z.object({
@@ -57,13 +59,17 @@ export class UpstreamProcess {
 
   /** @param faults take the place of those it was set up with */
   async start(faults = this.#setup.faults): Promise<void> {
-    const { mode = 'keys', quota = PLENTY, latency } = this.#setup;
+    const { mode = 'keys', quota = PLENTY, latency, lookupFaults } = this.#setup;
     const args = ['upstream', '--json', '--db', 'upstream.db', '--mode', mode, '--quota', quota];
     args.push('--port', this.#url === undefined ? '0' : new URL(this.#url).port);
     if (latency !== undefined) args.push('--latency', latency);
     if (faults !== undefined) {
       await writeFile(join(this.#folder, 'faults.json'), JSON.stringify(faults));
       args.push('--faults', 'faults.json');
+    }
+    if (lookupFaults !== undefined) {
+      await writeFile(join(this.#folder, 'lookup-faults.json'), JSON.stringify(lookupFaults));
+      args.push('--lookup-faults', 'lookup-faults.json');
     }
     this.#process = onelane(args, { cwd: this.#folder });
     const line = await this.#process.line(/listening/);
