@@ -105,24 +105,24 @@ export const release: Order<Named> = {
 
 /** A reconciliation asked the upstream. What it found of an item that has moved on is passed over. */
 export const settle: Order<SettleAsked> = {
-  check(item, { by, finding }) {
-    checkNamed({ by, reason: 'reconciliation' }, 'ItemRefused');
-    const parsed = FindingSchema.safeParse(finding);
+  check(item, asked) {
+    checkNamed(asked, 'ItemRefused');
+    const parsed = FindingSchema.safeParse(asked.finding);
     if (!parsed.success) throw refused(item, `finding: ${parsed.error.message}`);
   },
-  act(item, { by, finding, round }) {
+  act(item, { by, reason: why, finding, round }) {
     if (item.end !== null || item.round !== round || item.parked?.state !== 'uncertain') return;
-    const noted = { kind: 'reconcile', by, atMs: Date.now(), finding } as const;
+    const order = { kind: 'reconcile', by, reason: why, atMs: Date.now(), finding } as const;
     switch (finding.kind) {
       case 'found':
-        item.note({ ...noted, reason: 'a lookup found it done' });
+        item.note(order);
         return item.succeed(finding.receipt);
       case 'absent': {
         // A call that was given up may arrive until its timeout has passed; before, that it is not there proves nothing.
         const { timeoutMs } = item.delivery.policy;
         if (Date.parse(finding.at) < (item.parkedAtMs ?? Infinity) + timeoutMs) return;
         const reason = `a lookup found that it was not done (${finding.status}); redrive it to send it`;
-        item.note({ ...noted, reason });
+        item.note(order);
         return item.surelyNotApplied(reason);
       }
       case 'noEvidence':
