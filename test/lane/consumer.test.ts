@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { itemRecord, publish } from '../../src/client.ts';
 import type { ArrivalRecord } from '../../src/dev/upstream/records.ts';
@@ -98,9 +99,10 @@ test('a lane that is closed for long takes nothing out of its queue, so that the
 test('the next item is at hand, and does not leave before what the last call taught is stored', async () => {
   const faults: FaultScript = { 'store:a': [{ type: 'throttle' }] };
   await withLane(stage, 'store', { upstream: { faults }, open: false }, async ({ config, arrivalsOf }) => {
-    let stored = () => {};
-    const storing = new Promise<void>((resolve) => (stored = resolve));
-    stage.openLane(config, () => storing);
+    const stored = new AbortController();
+    stage.openLane(config, async () => {
+      if (!stored.signal.aborted) await once(stored.signal, 'abort');
+    });
     try {
       await publishItems(stage, 'store', ['a']);
       await until('a was throttled', () => arrivalsOf('store:a')[0]?.status === 429);
@@ -111,7 +113,7 @@ test('the next item is at hand, and does not leave before what the last call tau
       for (let look = 0; look < 20; look++) await pendingOf(stage, 'store:b');
       assert.equal(arrivalsOf('store:b').length, 0);
     } finally {
-      stored();
+      stored.abort();
     }
     assert.equal((await batchEnd(stage.client, 'store-2')).counts.succeeded, 1);
   });

@@ -219,7 +219,7 @@ describe('a probe', () => {
     const { gate, clock } = await openGate({ maxInFlight: 3 });
     gate.report(throttled(2_000));
     await clock.move(2_000);
-    const turn = await entered(gate);
+    const first = await entered(gate);
     const probe = departed(gate);
     assert.equal(probe.probe, true);
     assert.equal(gate.depart(), undefined);
@@ -231,7 +231,7 @@ describe('a probe', () => {
     for (const other of others) assert.deepEqual(await other(), { state: 'waiting' });
     gate.report(succeeded('a', true));
     probe.ended();
-    turn.end();
+    first.end();
     for (const other of others) assert.deepEqual(await other(), { state: 'entered' });
     assert.deepEqual([departed(gate).probe, departed(gate).probe], [false, false]);
   });
