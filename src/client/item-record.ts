@@ -95,7 +95,8 @@ export async function readItem(client: Client, description: WorkflowExecutionDes
   const state = await itemStateOf(client, description);
   const end = await endOf(client, description);
   const pending = pendingActivityOf(description, 'callUpstream');
-  const attempts = end?.attempts ?? (await accountOf(client, history, pending));
+  const known = await accountOf(client, history, pending);
+  const attempts = end === null ? known : { ...end.attempts, first: known.first, recent: known.recent };
   const { orders, round } = ordersIn(history);
   const parked = isParked(state) ? ParkedMemoSchema.safeParse(description.memo).data?.parked : undefined;
   const held = heldBy(delivery, orders);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EvidenceKeptSchema } from './evidence.ts';
+import { type Evidence, EvidenceKeptSchema } from './evidence.ts';
 import { VERDICTS } from './verdict.ts';
 
 /**
@@ -119,4 +119,14 @@ export function afterReset(startedAtMs: number, known: Attempts = NO_ATTEMPTS): 
 /** The newest evidence. */
 export function lastEvidence({ recent }: Attempts) {
   return recent.at(-1) ?? null;
+}
+
+/** What was counted and how each attempt ended, without what the upstream said: small enough to be kept twice. */
+export function withoutBodies(attempts: Attempts): Attempts {
+  const { first, recent } = attempts;
+  return { ...attempts, first: first && withoutBody(first), recent: recent.map(withoutBody) };
+}
+
+function withoutBody(evidence: Evidence): Evidence {
+  return { ...evidence, body: '' };
 }

@@ -133,6 +133,7 @@ export type ItemEnd = EndedItem &
   );
 
 interface EndedItem {
+  /** without the upstream's answers: an end is also written into the history of its batch, 500 of them into one */
   readonly attempts: Attempts;
   readonly round: number;
   /** the newest order that it carried out, perhaps the one that ended it */

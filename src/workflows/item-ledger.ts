@@ -1,5 +1,12 @@
 import { workflowInfo } from '@temporalio/workflow';
-import { type Attempts, NO_ATTEMPTS, afterReset, handOn, redriven } from '../domain/attempts.ts';
+import {
+  type Attempts,
+  NO_ATTEMPTS,
+  afterReset,
+  handOn,
+  redriven,
+  withoutBodies,
+} from '../domain/attempts.ts';
 import type { CallOutcome, CallTask, Delivery, ItemEnd, ItemSnapshot, Receipt } from '../domain/delivery.ts';
 import type { Evidence } from '../domain/evidence.ts';
 import { answerOfEnd } from '../domain/item-end.ts';
@@ -114,13 +121,14 @@ export class ItemLedger {
   }
 
   succeed(receipt: Receipt): void {
-    const attempts = { ...this.attempts, unresolved: false, mayStillArrive: false };
+    const attempts = { ...withoutBodies(this.attempts), unresolved: false, mayStillArrive: false };
     this.end = { state: 'succeeded', receipt, attempts, round: this.round, order: this.#newestOrder };
   }
 
   discard({ by, reason }: Named, nowMs: number): void {
     const at = new Date(nowMs).toISOString();
-    const { attempts, round } = this;
+    const { round } = this;
+    const attempts = withoutBodies(this.attempts);
     this.end = { state: 'discarded', by, reason, at, attempts, round, order: this.#newestOrder };
   }
 
