@@ -7,9 +7,9 @@ import {
   type Triage,
   admitFollower,
   admitTaken,
-  fingerprint,
   triage,
 } from '../../src/domain/admission.ts';
+import { fingerprint } from '../../src/domain/judge-item.ts';
 import { type Admission, type Batch, countBatch } from '../../src/domain/batch.ts';
 import { ITEM_STATES } from '../../src/domain/item.ts';
 import type { LanePolicy } from '../../src/domain/policy.ts';
