@@ -77,15 +77,24 @@ export class UpstreamConnection {
   ): Promise<CallEnd | { kind: 'kept' }> {
     return new Promise((resolve) => {
       let left = false;
+      let ended = false;
       let answer: PartialAnswer | undefined;
       const finish = (end: CallEnd | { kind: 'kept' }) => {
         clearTimeout(timer);
+        ended = true;
         resolve(end);
       };
       const fail = (code: string) => {
         outgoing.destroy();
         if (answer !== undefined) finish({ ...answer.end(), whole: false });
         else finish(left ? { kind: 'unanswered', code } : { kind: 'unconnected', code });
+      };
+      const timeOut = () => {
+        if (ended) return;
+        // A reset instead of a polite close: the upstream should not work on for nobody. TLS can't be reset by
+        // Node, which throws instead; there the close must do.
+        if (!this.#secure) outgoing.socket?.resetAndDestroy();
+        fail('TIMEOUT');
       };
       let timer = setTimeout(() => fail('CONNECT_TIMEOUT'), timeoutMs);
 
@@ -96,12 +105,9 @@ export class UpstreamConnection {
         }
         left = true;
         clearTimeout(timer);
-        timer = setTimeout(() => {
-          // A reset instead of a polite close: the upstream should not work on for nobody. TLS can't be reset by
-          // Node, which throws instead; there the close must do.
-          if (!this.#secure) outgoing.socket?.resetAndDestroy();
-          fail('TIMEOUT');
-        }, timeoutMs);
+        // Where the whole process was stopped, an answer that came meanwhile lies unread when the timer fires at last.
+        // It is evidence, and it is read before an immediate has its turn.
+        timer = setTimeout(() => setImmediate(timeOut), timeoutMs);
         outgoing.end(body);
       };
       outgoing.once('socket', (socket) => {

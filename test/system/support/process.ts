@@ -72,6 +72,14 @@ export class Process {
     return line;
   }
 
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
   /** Sends a signal, and waits until the process is gone. */
   async end(signal: NodeJS.Signals): Promise<Ended> {
     this.#child.kill(signal);
