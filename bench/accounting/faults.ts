@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { chanceSchema } from '../../src/dev/upstream/chance.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
+import type { LookupScript } from '../../src/dev/upstream/lookup-faults.ts';
 
 type Chance = z.input<typeof chanceSchema>;
 
@@ -39,4 +40,14 @@ export const POISON: FaultScript[string] = [
 /** The upstream takes it after all, once somebody has asked why. */
 export const REFUSED_ONCE: FaultScript[string] = [
   { type: 'status', status: 404, body: '{"error":"not published yet"}' },
+];
+
+/** Answers to a lookup that prove nothing. Each befalls some keys, once. */
+export const LOOKUP_FAULTS: LookupScript[string] = [
+  { type: 'status', status: 500 },
+  { type: 'throttle', retryAfter: '1' },
+  { type: 'otherRecord' },
+  { type: 'html' },
+  { type: 'reset' },
+  { type: 'hang' },
 ];

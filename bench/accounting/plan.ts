@@ -1,9 +1,10 @@
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
+import type { LookupScript } from '../../src/dev/upstream/lookup-faults.ts';
 import type { Admission } from '../../src/domain/batch.ts';
 import type { PublishedItem } from '../../src/domain/item.ts';
 import { Draw } from './draw.ts';
-import { POISON, REFUSED_ONCE } from './faults.ts';
-import { KINDS } from './kinds.ts';
+import { LOOKUP_FAULTS, POISON, REFUSED_ONCE } from './faults.ts';
+import { type Kind, KINDS } from './kinds.ts';
 
 /** One position of a batch, and the admission that it must get. */
 export interface Planned {
@@ -18,11 +19,13 @@ export interface PlannedBatch {
 }
 
 export interface LanePlan {
-  readonly lane: string;
+  readonly kind: Kind;
   /** in the order in which they are published, each when the one before is answered */
   readonly batches: readonly PlannedBatch[];
   /** what befalls some keys for certain; others meet chance */
   readonly faults: FaultScript;
+  /** likewise, when it is asked what became of them */
+  readonly lookupFaults: LookupScript;
 }
 
 const BATCH_LEAST = 5;
@@ -30,15 +33,17 @@ const BATCH_MOST = 25;
 
 /** What is published: so many positions in all lanes together, among them repeated, contradictory and invalid ones. */
 export function planOf(seed: number, items: number): LanePlan[] {
-  return KINDS.map(({ lane }, n) => {
+  return KINDS.map((kind, n) => {
     const share = Math.floor(items / KINDS.length) + (n < items % KINDS.length ? 1 : 0);
-    return planLane(new Draw(seed, `plan of ${lane}`), lane, share);
+    return planLane(new Draw(seed, `plan of ${kind.lane}`), kind, share);
   });
 }
 
-function planLane(draw: Draw, lane: string, count: number): LanePlan {
+function planLane(draw: Draw, kind: Kind, count: number): LanePlan {
+  const { lane } = kind;
   const taken: Taken[] = [];
   const faults: FaultScript = {};
+  const lookupFaults: LookupScript = {};
   const batches: PlannedBatch[] = [];
   for (let left = count; left > 0;) {
     const size = Math.min(left, draw.between(BATCH_LEAST, BATCH_MOST));
@@ -50,21 +55,22 @@ function planLane(draw: Draw, lane: string, count: number): LanePlan {
     const luck = draw.between(0, 99);
     if (luck < 4) faults[key] = POISON;
     else if (luck < 8) faults[key] = REFUSED_ONCE;
+    if (draw.between(0, 99) < 20) lookupFaults[key] = [draw.one(LOOKUP_FAULTS)];
   }
-  return { lane, batches, faults };
+  return { kind, batches, faults, lookupFaults };
 }
 
 /** An item whose key is taken by having been accepted. */
 type Taken = PublishedItem & { readonly key: string };
 
 function planPosition(draw: Draw, lane: string, taken: Taken[]): Planned {
-  const kind = draw.between(0, 99);
-  if (kind < 6 && taken.length > 0) return { item: draw.one(taken), admission: 'duplicate' };
-  if (kind < 10 && taken.length > 0) {
+  const luck = draw.between(0, 99);
+  if (luck < 6 && taken.length > 0) return { item: draw.one(taken), admission: 'duplicate' };
+  if (luck < 10 && taken.length > 0) {
     const item = { ...draw.one(taken), payload: { contradicts: true } };
     return { item, admission: 'conflict' };
   }
-  if (kind < 14) return { item: draw.one(INVALID)(lane), admission: 'rejected' };
+  if (luck < 14) return { item: draw.one(INVALID)(lane), admission: 'rejected' };
   const key = `${lane}:${taken.length}`;
   // By its correlation ID an upstream without keys tells in the end whose effect it was.
   const item = { key, payload: { lane, number: taken.length }, correlationId: key };

@@ -5,7 +5,6 @@ import { type DevServer, startDevServer } from '../../src/dev/temporal/dev-serve
 import { currentHold } from '../fleet/holds.ts';
 import type { Replica } from '../fleet/replica.ts';
 import { Replicas } from '../fleet/replicas.ts';
-import { KINDS } from './kinds.ts';
 import { lanesYaml } from './lanes-file.ts';
 import { patiently } from './patiently.ts';
 import type { LanePlan } from './plan.ts';
@@ -46,9 +45,8 @@ export class Stage {
       const temporal = await startDevServer({ dbFile: dbFileIn(folder) });
       stops.push(() => temporal.stop());
       const upstreams: Upstream[] = [];
-      for (const kind of KINDS) {
-        const faults = plans.find(({ lane }) => lane === kind.lane)?.faults ?? {};
-        const upstream = await Upstream.start(folder, kind, seed, faults);
+      for (const plan of plans) {
+        const upstream = await Upstream.start(folder, plan.kind, seed, plan);
         stops.push(() => upstream.destroy());
         upstreams.push(upstream);
       }

@@ -1,11 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FaultScript } from '../../src/dev/upstream/faults.ts';
 import { formatDuration } from '../../src/domain/duration.ts';
 import { Door } from '../fleet/door.ts';
 import { Program } from '../fleet/program.ts';
 import { CHANCE } from './faults.ts';
 import { type Kind, QUOTA } from './kinds.ts';
+import type { LanePlan } from './plan.ts';
 
 const LATENCY = '20ms';
 
@@ -26,12 +26,15 @@ export class Upstream {
     this.#program = program;
   }
 
-  static async start(folder: string, kind: Kind, seed: number, faults: FaultScript): Promise<Upstream> {
+  static async start(folder: string, kind: Kind, seed: number, plan: LanePlan): Promise<Upstream> {
     const own = (name: string) => join(folder, `upstream-${kind.lane}.${name}`);
-    await writeFile(own('faults.json'), JSON.stringify(faults));
+    await writeFile(own('faults.json'), JSON.stringify(plan.faults));
+    await writeFile(own('lookup-faults.json'), JSON.stringify(plan.lookupFaults));
     await writeFile(own('chance.json'), JSON.stringify(CHANCE));
     const args = ['upstream', '--db', own('db'), '--mode', kind.mode, '--latency', LATENCY, '--json'];
     args.push('--quota', `${QUOTA.requests}/${formatDuration(QUOTA.perMs)}`);
+    if (kind.mode === 'keys' && kind.keyWindow !== null) args.push('--key-window', kind.keyWindow);
+    if (kind.lookup) args.push('--count-lookups', '--lookup-faults', own('lookup-faults.json'));
     args.push('--faults', own('faults.json'), '--chance', own('chance.json'), '--seed', String(seed));
     const logFile = own('log');
     const program = await Program.start(args, {}, `${logFile}.1`, 'listening');
