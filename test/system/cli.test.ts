@@ -79,14 +79,6 @@ suite('the command line, with a worker running,', () => {
     ],
     ['an empty file', '', [], /refused\.ndjson: expected at least one item, got none/],
     [
-      'over 500 items',
-      items('many', 501)
-        .map((item) => JSON.stringify(item))
-        .join('\n'),
-      [],
-      /items: expected at most 500 items/,
-    ],
-    [
       'a wait without a unit',
       JSON.stringify(items('waits', 1)),
       ['--wait', '10'],
