@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from './until.ts';
 
 /** The built command, as it is installed: `npm run test:system` builds it first. */
-const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
 /** Whatever a test started and, failing, left. */
 const living = new Set<ChildProcess>();

@@ -14,6 +14,7 @@ import {
   type PublishedItem,
   operateLane,
 } from '../../../src/client.ts';
+import { describeOrUndefined } from '../../../src/client/key-holder.ts';
 import { batchWorkflowId } from '../../../src/domain/ids.ts';
 import type { WorkerRole } from '../../../src/worker-roles.ts';
 import { type Ended, onelane, type Process } from './process.ts';
@@ -115,6 +116,12 @@ export class Scene {
   /** The name under which a lane of this scene stands in lanes.yaml. */
   lane(name: string): string {
     return `${name}-${this.#prefix}`;
+  }
+
+  /** Whether Temporal has a page of the batch. */
+  async hasPage(batch: string, page: number): Promise<boolean> {
+    const id = batchWorkflowId(this.batchId(batch), page);
+    return (await describeOrUndefined(this.#temporal.client, id)) !== undefined;
   }
 
   async status(batch: string): Promise<BatchStatus> {
