@@ -12,12 +12,12 @@ import {
 import { describeOrUndefined } from '../../src/client/key-holder.ts';
 import { batchWorkflowId } from '../../src/domain/ids.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, timeSkippingStage } from '../support/stage.ts';
+import { type Stage, devServerStage } from '../support/stage.ts';
 import { until } from '../support/wait.ts';
 
 let stage: Stage;
 before(async () => {
-  stage = await timeSkippingStage();
+  stage = await devServerStage();
   await stage.startDispatch();
 });
 after(() => stage.close());
@@ -148,7 +148,7 @@ test('with no worker, every page is durable and pending after one wait, and is a
     const items = bigItems('asleep', 22);
     const batch = { batchId: 'asleep', lane: 'asleep', items };
     await stage.stopDispatch();
-    const asleep = await published(batch, { waitMs: 200 });
+    const asleep = await published(batch, { waitMs: 1_000 });
     assert.deepEqual(
       answers(asleep),
       items.map((_, n) => `${n} pending`),
