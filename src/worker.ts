@@ -40,6 +40,13 @@ const POLLS_END_WITHIN_MS = 200;
  */
 const LANES_CACHED = 100;
 
+/**
+ * A new item's first task only queues it in its lane, which can wait; its batch's next task starts more of them, and
+ * somebody waits for that. Tasks of the SDK's default 40 items at once held every batch's tasks up by half, and no
+ * item was queued sooner. Fewer than 4 would be felt on a server that is far away.
+ */
+const WORKFLOW_TASKS_AT_ONCE = 6;
+
 /** Once per process, before anything else of the SDK is used. */
 export function installRuntime(): void {
   process.env['TEMPORAL_POLL_SHUTDOWN_INTERRUPT_WAIT_MS'] ??= String(POLLS_END_WITHIN_MS);
@@ -121,6 +128,7 @@ async function dispatchWorker({ config, connection, client }: WorkerParts): Prom
     namespace: client.options.namespace,
     taskQueue: DISPATCH_TASK_QUEUE,
     ...workflowCode(),
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASKS_AT_ONCE,
     activities: {
       ...dispatchActivities({ client, lanes: config.lanes }),
       ...scheduleActivities({ client, sources: config.sources }),
