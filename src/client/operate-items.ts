@@ -7,7 +7,7 @@ import { ItemRefusedError, NotFoundError, UnansweredError } from './errors.ts';
 import { operateItem } from './operate-item.ts';
 
 /** Enough to hide the round trips, few enough for a small server and for one dispatch worker. */
-const AT_ONCE = 10;
+export const ORDERS_AT_ONCE = 10;
 
 /** What became of the order for one item of many. */
 export type Operated =
@@ -34,10 +34,11 @@ function each(
   keys: AsyncIterable<string> | Iterable<string>,
   order: (key: string) => Promise<ItemAnswer>,
 ): AsyncIterable<Operated> {
-  return pMapIterable(keys, (key) => operated(key, () => order(key)), { concurrency: AT_ONCE });
+  return pMapIterable(keys, (key) => operated(key, () => order(key)), { concurrency: ORDERS_AT_ONCE });
 }
 
-async function operated(key: string, order: () => Promise<ItemAnswer>): Promise<Operated> {
+/** Whatever concerns this item alone is its outcome, and doesn't keep the order from the others. */
+export async function operated(key: string, order: () => Promise<ItemAnswer>): Promise<Operated> {
   try {
     return { key, done: true, answer: await order() };
   } catch (error) {

@@ -3,12 +3,9 @@ import { pMapIterable } from 'p-map';
 import { type ItemState, hasEnded, isParked } from '../domain/item.ts';
 import type { Named } from '../workflows/named.ts';
 import { batchStatus } from './batch-status.ts';
-import { ItemRefusedError, NotFoundError, UnansweredError } from './errors.ts';
 import { keyHolder } from './key-holder.ts';
 import { operateItem } from './operate-item.ts';
-
-/** Few enough for a small server: each item that waits in its queue costs some ten requests. */
-const ITEMS_AT_ONCE = 10;
+import { ORDERS_AT_ONCE, operated } from './operate-items.ts';
 
 export type BatchAct = 'pause' | 'resume' | 'discard';
 
@@ -46,7 +43,7 @@ export async function* tellItems(
         admission.admission === 'accepted' ? await tellItem(client, admission.key, act, named) : NOT_STARTED;
       return { page, position, key, ...outcome };
     },
-    { concurrency: ITEMS_AT_ONCE },
+    { concurrency: ORDERS_AT_ONCE },
   );
 }
 
@@ -65,18 +62,13 @@ const NOT_STARTED: Outcome = {
 };
 
 async function tellItem(client: Client, key: string, act: BatchAct, named: Named): Promise<Outcome> {
-  try {
-    const { state, reason } = await itemActOf(act)(client, key, named);
-    return { outcome: 'done', state, reason };
-  } catch (error) {
-    if (error instanceof UnansweredError)
-      return { outcome: 'unanswered', state: null, reason: error.message };
-    if (!(error instanceof ItemRefusedError || error instanceof NotFoundError)) throw error;
-    const holder = await keyHolder(client, key);
-    const state = holder.kind === 'item' ? holder.state : null;
-    const ended = state === null || hasEnded(state);
-    return { outcome: ended ? 'ended' : 'refused', state, reason: error.message };
-  }
+  const told = await operated(key, () => itemActOf(act)(client, key, named));
+  if (told.done) return { outcome: 'done', state: told.answer.state, reason: told.answer.reason };
+  if (told.why === 'unanswered') return { outcome: 'unanswered', state: null, reason: told.reason };
+  const holder = await keyHolder(client, key);
+  const state = holder.kind === 'item' ? holder.state : null;
+  const ended = state === null || hasEnded(state);
+  return { outcome: ended ? 'ended' : 'refused', state, reason: told.reason };
 }
 
 function itemActOf(act: BatchAct) {
