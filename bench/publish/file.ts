@@ -7,28 +7,27 @@ import { pipeline } from 'node:stream/promises';
 import { MAX_PAGE_ITEMS } from '../../src/domain/batch.ts';
 import { LANE } from '../fleet/lanes-file.ts';
 import { MAIN } from '../fleet/program.ts';
+import { until } from '../fleet/until.ts';
 import { usageOf } from '../fleet/usage.ts';
 import { itemsOf } from './pages.ts';
 import type { Stand } from './stand.ts';
 
 const LOOK_AT_MEMORY_EVERY_MS = 250;
-/** How an answer begins in what the command prints. */
-const ANSWER = '{"position":';
-const PER_STEP = 1_000;
+const BATCH = 'file';
+const LISTED_WITHIN_MS = 60_000;
 
 /** One `onelane publish FILE` as it went. */
 export interface FilePublish {
-  /** monotonic ms, from the start to each thousand answers */
-  readonly answeredAtMs: readonly number[];
+  /** when each item was started, by the server's clock, in epoch ms, ascending: from then on it was accepted */
+  readonly acceptedAtMs: readonly number[];
   readonly rssMb: readonly number[];
 }
 
-/** Publishes a file by the command as it is installed, and watches its answers and its memory. */
+/** Publishes a file by the command as it is installed, and watches its memory. */
 export async function publishFile(stand: Stand, items: number): Promise<FilePublish> {
   const file = join(stand.folder, 'items.ndjson');
   await pipeline(Readable.from(linesOf(items)), createWriteStream(file));
-  const args = [MAIN, 'publish', file, '--lane', LANE, '--batch', 'file', '--wait', '10m', '--json'];
-  const begunAtMs = performance.now();
+  const args = [MAIN, 'publish', file, '--lane', LANE, '--batch', BATCH, '--wait', '10m', '--json'];
   const child = spawn(process.execPath, args, {
     env: { ...process.env, TEMPORAL_ADDRESS: stand.address },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -46,10 +45,11 @@ export async function publishFile(stand: Stand, items: number): Promise<FilePubl
   }, LOOK_AT_MEMORY_EVERY_MS);
   try {
     const closed = once(child, 'close');
-    const answeredAtMs = await stepsOf(child.stdout, () => performance.now() - begunAtMs);
+    const answers = await answersOf(child.stdout);
     const [code]: unknown[] = await closed;
     if (code !== 0) throw new Error(`onelane publish ended with ${String(code)}`);
-    return { answeredAtMs, rssMb };
+    if (answers !== items) throw new Error(`expected ${items} answers of onelane publish, got ${answers}`);
+    return { acceptedAtMs: await startsOf(stand, items), rssMb };
   } finally {
     clearInterval(look);
     process.removeListener('exit', end);
@@ -60,12 +60,14 @@ export async function publishFile(stand: Stand, items: number): Promise<FilePubl
 function* linesOf(items: number): Generator<string> {
   for (let page = 0; page * MAX_PAGE_ITEMS < items; page++) {
     const count = Math.min(MAX_PAGE_ITEMS, items - page * MAX_PAGE_ITEMS);
-    for (const item of itemsOf('file', page, count)) yield `${JSON.stringify(item)}\n`;
+    for (const item of itemsOf(BATCH, page, count)) yield `${JSON.stringify(item)}\n`;
   }
 }
 
-async function stepsOf(stdout: Readable, now: () => number): Promise<number[]> {
-  const steps: number[] = [];
+/** How an answer begins in what the command prints. */
+const ANSWER = '{"position":';
+
+async function answersOf(stdout: Readable): Promise<number> {
   let answers = 0;
   let rest = '';
   for await (const chunk of stdout.setEncoding('utf8')) {
@@ -73,7 +75,18 @@ async function stepsOf(stdout: Readable, now: () => number): Promise<number[]> {
     answers += parts.length - 1;
     // An answer's beginning may be cut in two.
     rest = (parts.at(-1) ?? '').slice(-ANSWER.length);
-    while (answers >= (steps.length + 1) * PER_STEP) steps.push(now());
   }
-  return steps;
+  return answers;
+}
+
+/** Answers come by whole pages, several at once; what the server wrote down tells of each item. */
+async function startsOf({ client }: Stand, items: number): Promise<number[]> {
+  const query = `OnelaneBatch = '${BATCH}' AND WorkflowType = 'deliverItem'`;
+  // Lists may lag.
+  await until(`${items} items are listed`, LISTED_WITHIN_MS, async () => {
+    return (await client.workflow.count(query)).count === items;
+  });
+  const starts: number[] = [];
+  for await (const { startTime } of client.workflow.list({ query })) starts.push(startTime.getTime());
+  return starts.toSorted((a, b) => a - b);
 }
