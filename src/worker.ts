@@ -42,8 +42,7 @@ const LANES_CACHED = 100;
 
 /**
  * A new item's first task only queues it in its lane, which can wait; its batch's next task starts more of them, and
- * somebody waits for that. Tasks of the SDK's default 40 items at once held every batch's tasks up by half, and no
- * item was queued sooner. Fewer than 4 would be felt on a server that is far away.
+ * somebody waits for that. With the SDK's default of 40, items crowd batches out. See docs/decisions/0013.
  */
 const WORKFLOW_TASKS_AT_ONCE = 6;
 
