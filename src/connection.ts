@@ -2,6 +2,7 @@ import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor }
 import { type ClientConfigProfile, loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import type { NativeConnection } from '@temporalio/worker';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { endsWhenClosed } from './closed-calls.ts';
 import { answers, DEV_FOLDER, isProcessAlive, readDevFile } from './dev/temporal/dev-file.ts';
 
 export interface ConnectOptions {
@@ -54,7 +55,11 @@ const REACH_TIMEOUT_MS = 5_000;
  */
 export async function connectClient(options: ConnectOptions = {}): Promise<Client> {
   const target = await connectionTarget(options);
-  const connectOptions = { ...sdkOptions(target), connectTimeout: REACH_TIMEOUT_MS };
+  const connectOptions = {
+    ...sdkOptions(target),
+    connectTimeout: REACH_TIMEOUT_MS,
+    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions()), endsWhenClosed],
+  };
   const connection = await reach(target, () => Connection.connect(connectOptions));
   return new Client({ connection, namespace: target.namespace });
 }
@@ -72,7 +77,10 @@ export async function lazyClient(options: ConnectOptions = {}): Promise<Client> 
   const target = await connectionTarget(options);
   const connection = Connection.lazy({
     ...sdkOptions(target),
-    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: LAZY_ATTEMPTS }))],
+    interceptors: [
+      makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: LAZY_ATTEMPTS })),
+      endsWhenClosed,
+    ],
   });
   return new Client({ connection, namespace: target.namespace });
 }

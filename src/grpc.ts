@@ -13,6 +13,15 @@ export const GRPC = {
 
 /** The gRPC status of an error or of what it wraps: the SDK wraps some errors of the service and passes on others. */
 export function grpcCodeOf(error: unknown): number | undefined {
-  if (isGrpcServiceError(error)) return error.code;
-  return error instanceof Error && isGrpcServiceError(error.cause) ? error.cause.code : undefined;
+  return serviceErrorIn(error)?.code;
+}
+
+/** What gRPC says of it, e.g. which address refused the connection. */
+export function grpcDetailsOf(error: unknown): string | undefined {
+  return serviceErrorIn(error)?.details;
+}
+
+function serviceErrorIn(error: unknown) {
+  if (isGrpcServiceError(error)) return error;
+  return error instanceof Error && isGrpcServiceError(error.cause) ? error.cause : undefined;
 }

@@ -13,7 +13,7 @@ import {
   UnansweredError,
 } from '../client.ts';
 import { TemporalConfigError, TemporalUnreachableError } from '../connection.ts';
-import { GRPC, grpcCodeOf } from '../grpc.ts';
+import { GRPC, grpcCodeOf, grpcDetailsOf } from '../grpc.ts';
 import { MissingNamespaceError, NamespaceNotReadyError, SetupRefusedError } from '../namespace.ts';
 import { apiCommand } from './api.ts';
 import { auditCommand } from './audit.ts';
@@ -68,8 +68,14 @@ try {
 function fail(error: unknown): ExitCode {
   const exitCode = exitCodeOf(error);
   if (exitCode === EXIT.failed && !(error instanceof CliError)) console.error(error);
-  else if (error instanceof Error && !isCommanderError(error)) console.error(`onelane: ${error.message}`);
+  else if (error instanceof Error && !isCommanderError(error)) console.error(`onelane: ${messageOf(error)}`);
   return exitCode;
+}
+
+/** The SDK's own words name what it called, and not what is wrong. */
+function messageOf(error: Error): string {
+  if (!isAway(error)) return error.message;
+  return `Temporal does not answer any more (${grpcDetailsOf(error)}); run the same command again once it does`;
 }
 
 function exitCodeOf(error: unknown): ExitCode {

@@ -61,6 +61,7 @@ suite('publishing long files', () => {
       await proxy.close();
       const { code, stderr, stdout } = await lost.ended;
       assert.deepEqual([code, stdout], [6, ''], stderr);
+      assert.match(stderr, /Temporal does not answer any more \(.+\); run the same command again/);
 
       await scene.worker();
       const again = await piped(scene, args, temporal.address).ended;
