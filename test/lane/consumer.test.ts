@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { itemRecord, publish } from '../../src/client.ts';
 import type { ArrivalRecord } from '../../src/dev/upstream/records.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { pendingOf, recordOnce } from '../support/items.ts';
+import { pendingOf, recordOnce, throttledOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, devServerStage, timeSkippingStage } from '../support/stage.ts';
 import { batchEnd, eventually, until } from '../support/wait.ts';
@@ -82,7 +82,7 @@ test('a lane that is closed for long takes nothing out of its queue, so that the
   const faults: FaultScript = { 'shut:a': [{ type: 'throttle', retryAfter: '60' }] };
   await withLane(skipping, 'shut', { upstream: { faults } }, async ({ upstream }) => {
     await publishItems(skipping, 'shut', ['a']);
-    await recordOnce(skipping, 'shut:a', ({ attempts }) => attempts.throttled === 1);
+    await throttledOnce(skipping, 'shut:a');
     await until('the lane rests', () => skipping.said.some((line) => line.startsWith('lane shut is closed')));
     await publishItems(skipping, 'shut', ['b'], 'shut-2');
     await until('b is in the queue', async () => (await pendingOf(skipping, 'shut:b')) !== undefined);

@@ -29,6 +29,18 @@ export async function recordOnce(
   });
 }
 
+/**
+ * Waits until an item was throttled so often, and backs off. Only then may a test let time pass: while the call's answer is
+ * still being told, the closure that it asks for would begin after that.
+ */
+export async function throttledOnce(stage: Stage, key: string, times = 1): Promise<ItemRecord> {
+  return await recordOnce(
+    stage,
+    key,
+    ({ state, attempts }) => state === 'retrying' && attempts.throttled === times,
+  );
+}
+
 /** What the server knows of an item's call. */
 export async function pendingOf({ client }: Stage, key: string): Promise<PendingActivity | undefined> {
   return pendingActivityOf(await client.workflow.getHandle(key).describe(), 'callUpstream');

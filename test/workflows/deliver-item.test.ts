@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { itemRecord } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { publishOne, recordOnce } from '../support/items.ts';
+import { publishOne, recordOnce, throttledOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, timeSkippingStage } from '../support/stage.ts';
 import { batchEnd, until } from '../support/wait.ts';
@@ -43,8 +43,7 @@ test('a Retry-After of hours completes with two calls, and nothing of the lane l
   const faults: FaultScript = { 'hours:a': [{ type: 'throttle', retryAfter: '10800' }] };
   await withLane(stage, 'hours', { upstream: { faults } }, async ({ upstream: { arrivals }, arrivalsOf }) => {
     const key = await publishOne(stage, 'hours');
-    const closed = await recordOnce(stage, key, ({ attempts }) => attempts.throttled === 1);
-    assert.equal(closed.state, 'retrying');
+    const closed = await throttledOnce(stage, key);
     assert.match(closed.reason ?? '', /^429 throttled; next try in /);
 
     await stage.pass(3 * HOUR - MINUTE);
@@ -77,7 +76,7 @@ test('an item goes on through days of throttling when its deadline is none', asy
     async ({ arrivalsOf }) => {
       const key = await publishOne(stage, 'patient');
       for (let times = 1; times <= 5; times++) {
-        await recordOnce(stage, key, ({ attempts }) => attempts.throttled === times);
+        await throttledOnce(stage, key, times);
         await stage.pass(72_000_000 + MINUTE);
       }
       const { counts } = await batchEnd(stage.client, 'patient');

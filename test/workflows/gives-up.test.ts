@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { itemRecord } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { publishOne, recordOnce } from '../support/items.ts';
+import { publishOne, throttledOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, timeSkippingStage } from '../support/stage.ts';
 import { batchEnd } from '../support/wait.ts';
@@ -93,7 +93,7 @@ test('a deadline that passes in an outage parks as dead, and is counted from not
       const notBefore = new Date(stage.clock.epochMs() + 2 * HOUR).toISOString();
       const key = await publishOne(stage, 'outage', { notBefore });
       await stage.pass(2 * HOUR + MINUTE);
-      await recordOnce(stage, key, ({ attempts }) => attempts.throttled === 1);
+      await throttledOnce(stage, key);
       await stage.pass(2 * HOUR);
       const { counts } = await batchEnd(stage.client, 'outage');
       assert.equal(counts.dead, 1);
@@ -110,7 +110,7 @@ test('a deadline that passes after an unresolved ambiguous attempt parks as unce
   const lane = { delivery: { deadlineMs: HOUR } };
   await withLane(stage, 'late', { upstream: { faults: { 'late:a': story } }, lane }, async () => {
     const key = await publishOne(stage, 'late');
-    await recordOnce(stage, key, ({ attempts }) => attempts.throttled === 1);
+    await throttledOnce(stage, key);
     await stage.pass(3 * HOUR);
     assert.equal((await batchEnd(stage.client, 'late')).counts.uncertain, 1);
     assert.match(
@@ -129,7 +129,7 @@ test('an ambiguous attempt is not repeated once the key window of the upstream h
     { upstream: { faults: { 'window:a': story } }, lane },
     async ({ arrivalsOf }) => {
       const key = await publishOne(stage, 'window');
-      await recordOnce(stage, key, ({ attempts }) => attempts.throttled === 1);
+      await throttledOnce(stage, key);
       await stage.pass(3 * HOUR);
       assert.equal((await batchEnd(stage.client, 'window')).counts.uncertain, 1);
       assert.equal(arrivalsOf(key).length, 2);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { operateItem } from '../../src/client.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { publishOne, recordOnce } from '../support/items.ts';
+import { publishOne, recordOnce, throttledOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, timeSkippingStage } from '../support/stage.ts';
 
@@ -71,7 +71,7 @@ test('a redrive starts a new deadline', async () => {
   const lane = { delivery: { deadlineMs: HOUR } };
   await withLane(stage, 'fresh', { upstream: { faults }, lane }, async ({ arrivalsOf }) => {
     const key = await publishOne(stage, 'fresh');
-    await recordOnce(stage, key, ({ attempts }) => attempts.throttled === 1);
+    await throttledOnce(stage, key);
     await stage.pass(3 * HOUR);
     const parked = await recordOnce(stage, key, ({ state }) => state === 'dead');
     assert.match(parked.reason ?? '', /^its deadline, .*, passed$/);
