@@ -17,8 +17,11 @@ type Call = ConstructorParameters<typeof InterceptingCall>[0];
 /** CANCELLED, since that is not tried again. */
 function closedCall(details: string): Call {
   return {
-    start: (_, listener) =>
-      listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata: new Metadata() }),
+    start: (_, listener) => {
+      // The SDK's retries pass on no status before a message.
+      listener?.onReceiveMessage?.(null);
+      listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata: new Metadata() });
+    },
     cancelWithStatus: () => undefined,
     getPeer: () => 'closed',
     sendMessageWithContext: () => undefined,

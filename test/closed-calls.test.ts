@@ -32,6 +32,7 @@ test('a connection that is closed while a call waits to be tried again ends the 
     await waiting;
     await connection.close();
     await asked;
+    await assert.rejects(client.workflow.count(), 'also a call that begins only now');
   } finally {
     await proxy.close();
     await server.stop();
