@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { BatchSchema } from '../domain/batch.ts';
+import { BatchSchema, NAME_PATTERN } from '../domain/batch.ts';
 import { ProblemError } from './problems.ts';
 
 /**
@@ -10,7 +10,9 @@ import { ProblemError } from './problems.ts';
 export const BatchIdHeaderSchema = z
   .string("required: the batch's ID")
   .meta({
-    pattern: '^(?! )(?:[ !#-.0-\\[\\]-~]{1,200}|"[ !#-.0-\\[\\]-~]{1,200}")(?<! )$',
+    pattern: `^(?!"?\\.{1,2}"?$)(?:${NAME_PATTERN}|"${NAME_PATTERN}")$`,
+    minLength: 1,
+    maxLength: 202,
     description: "the batch's ID, e.g. `release-batch:2026-08-12:17`: the same again is the same batch",
   })
   .transform(unquoted)

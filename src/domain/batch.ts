@@ -10,6 +10,8 @@ export const MAX_PAGE_ITEMS = 500;
 export const MAX_PAGE_BYTES = 1024 * 1024;
 
 const NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,198}[\x21-\x7e])?$/;
+/** What all checks of a name come to, without the ends: for who reads the JSON schema only. */
+export const NAME_PATTERN = '[!#-.0-\\[\\]-~](?:[ !#-.0-\\[\\]-~]{0,198}[!#-.0-\\[\\]-~])?';
 const name = z
   .string()
   .regex(NAME, 'expected 1 to 200 printable ASCII characters, not beginning or ending with a space')
@@ -17,7 +19,8 @@ const name = z
   .refine(
     (text) => !/["\\]/.test(text),
     'may not contain " or \\, which Temporal cannot look for in its lists',
-  );
+  )
+  .meta({ pattern: `^${NAME_PATTERN}$`, minLength: 1, maxLength: 200 });
 
 /** The input of `dispatchBatch`. Items are judged one by one, later: a bad one must not stop the good ones. */
 export const BatchSchema = z.strictObject({

@@ -5,7 +5,7 @@
  * as long as they don't begin with one of the prefixes that are ours.
  */
 
-const RESERVED_KEY_PREFIXES = ['batch/', 'lane/', 'reconcile/', 'schedule/'] as const;
+export const RESERVED_KEY_PREFIXES = ['batch/', 'lane/', 'reconcile/', 'schedule/'] as const;
 
 /** The task queue of everything but calls to upstreams: dispatch and items. */
 export const DISPATCH_TASK_QUEUE = 'onelane';

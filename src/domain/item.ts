@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Json, hasLoneSurrogate } from './json.ts';
-import { reservedPrefixOf } from './ids.ts';
+import { RESERVED_KEY_PREFIXES, reservedPrefixOf } from './ids.ts';
 
 /** Temporal refuses longer workflow IDs only at 1,000 bytes, but visibility stores cut them at 255. */
 const MAX_KEY_BYTES = 255;
@@ -9,21 +9,23 @@ export const MAX_PAYLOAD_BYTES = 256 * 1024;
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 
+/** All that decides whether a text is a key: one pattern, since readers of the HTTP service's document check by it, too. */
+const KEY_PATTERN = `^(?! |\\.{1,2}$|${RESERVED_KEY_PREFIXES.join('|')})[ -~]{0,${MAX_KEY_BYTES - 1}}[!-~]$`;
+const KEY = new RegExp(KEY_PATTERN);
+
 /**
  * Says what is wrong with an item's key, or undefined. A key is a workflow ID, a header value and perhaps a
  * segment of a URL, and must be the very same text in all three.
  */
 export function keyFault(key: string): string | undefined {
+  if (KEY.test(key)) return undefined;
   if (key === '') return 'expected 1 to 255 characters, got an empty text';
   if (!PRINTABLE_ASCII.test(key)) return 'expected printable ASCII only';
   if (key.length > MAX_KEY_BYTES) return `expected at most ${MAX_KEY_BYTES} bytes, got ${key.length}`;
   if (key.startsWith(' ') || key.endsWith(' '))
     return 'may not begin or end with a space, which headers drop';
   if (key === '.' || key === '..') return `"${key}" cannot be carried by a URL`;
-  const prefix = reservedPrefixOf(key);
-  return prefix === undefined
-    ? undefined
-    : `may not begin with "${prefix}", which names onelane's own workflows`;
+  return `may not begin with "${reservedPrefixOf(key)}", which names onelane's own workflows`;
 }
 
 function refinedBy(fault: (text: string) => string | undefined) {
@@ -53,9 +55,16 @@ export function partitionFault(text: string): string | undefined {
   return headerValueFault(text);
 }
 
+/** An item's key, also as a JSON schema. */
+export const KeySchema = refinedBy(keyFault).meta({
+  pattern: KEY_PATTERN,
+  minLength: 1,
+  maxLength: MAX_KEY_BYTES,
+});
+
 /** One logical operation as its publisher gives it. The key may be missing where the lane's template derives it. */
 export const ItemSchema = z.strictObject({
-  key: refinedBy(keyFault).optional(),
+  key: KeySchema.optional(),
   payload: z.custom<Json>((value) => value !== undefined, 'required: any JSON value'),
   operation: refinedBy(nameFault).optional(),
   version: z.union([refinedBy(nameFault), z.int()], 'expected a text or a whole number').optional(),

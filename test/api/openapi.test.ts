@@ -2,6 +2,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import * as fc from 'fast-check';
+import { z } from 'zod';
+import { BatchIdHeaderSchema } from '../../src/api/batch-id.ts';
+import { BatchParamsSchema, ItemKeySchema, LaneSchema } from '../../src/api/routes/context.ts';
 import { ask, awayClient, openApiText, startApi } from '../support/api.ts';
 
 test('docs/openapi.json is what the routes say; if not, run: npm run openapi', async () => {
@@ -30,3 +34,62 @@ test('the document and a page to read it are served, and the page takes nothing 
     await client.connection.close();
   }
 });
+
+const TextSchema = z.object({ pattern: z.string(), minLength: z.int(), maxLength: z.int() });
+const OperationSchema = z.object({ parameters: z.array(z.unknown()).default([]) });
+const DocumentSchema = z.object({
+  paths: z.record(z.string(), z.record(z.string(), OperationSchema)),
+});
+
+/** The schema that the document has for a parameter. */
+async function documented(path: string, method: string, name: string) {
+  const { paths } = DocumentSchema.parse(JSON.parse(await openApiText()));
+  const NamedSchema = z.object({ name: z.literal(name), schema: TextSchema });
+  const parameters = paths[path]?.[method]?.parameters ?? [];
+  const found = parameters
+    .map((parameter) => NamedSchema.safeParse(parameter))
+    .find(({ success }) => success);
+  assert.ok(found?.data, `${name} of ${method} ${path}`);
+  return found.data.schema;
+}
+
+/** Made of what one check or another is about, so that most are nearly right. */
+const hostile = fc.oneof(
+  fc
+    .array(
+      fc.oneof(
+        fc.constantFrom(' ', '.', '/', '"', '\\', "'", '\n', '\r\n', '\t', '\u007f', 'ü', '\ud83d', '😀'),
+        fc.constantFrom('a', 'batch', 'lane', 'reconcile', 'schedule', 'release:a:1'),
+        fc.constantFrom(198, 199, 200, 253, 254, 255).map((length) => 'x'.repeat(length)),
+      ),
+      { maxLength: 4 },
+    )
+    .map((parts) => parts.join('')),
+  fc.string({ unit: 'binary' }),
+  fc.string().map((text) => `"${text}"`),
+);
+
+for (const [path, method, name, parser] of [
+  ['/v1/items/{key}', 'get', 'key', ItemKeySchema],
+  ['/v1/items/{key}/discard', 'post', 'key', ItemKeySchema],
+  ['/v1/batches/{id}', 'get', 'id', BatchParamsSchema.shape.id],
+  ['/v1/batches', 'post', 'idempotency-key', BatchIdHeaderSchema],
+  ['/v1/uploads', 'post', 'lane', LaneSchema],
+] as const)
+  test(`by the document, ${name} of ${method.toUpperCase()} ${path} is just what the service takes`, async () => {
+    const { pattern, minLength, maxLength } = await documented(path, method, name);
+    // As JSON Schema has it: ECMA-262, with whole characters, and it may match anywhere.
+    const documentedAs = new RegExp(pattern, 'u');
+    const takes = { yes: 0, no: 0 };
+    fc.assert(
+      fc.property(hostile, (text) => {
+        const taken = parser.safeParse(text).success;
+        takes[taken ? 'yes' : 'no']++;
+        const { length } = text;
+        assert.equal(documentedAs.test(text), taken, 'pattern');
+        assert.ok(!taken || (length >= minLength && length <= maxLength), 'lengths');
+      }),
+      { numRuns: 5_000 },
+    );
+    assert.ok(takes.yes > 100 && takes.no > 100, `taken and not: ${JSON.stringify(takes)}`);
+  });

@@ -47,6 +47,15 @@ describe('a key', () => {
       assert.equal(keyFault(key), undefined);
     });
 
+  it('any key that is refused is refused for a reason that is so', () => {
+    const nearly = fc.constantFrom('', ' ', '.', 'batch/', 'lane/', 'reconcile/', 'schedule/', 'é', '\n');
+    fc.assert(
+      fc.property(fc.tuple(nearly, fc.string({ maxLength: 260 }), nearly), (parts) => {
+        assert.doesNotMatch(keyFault(parts.join('')) ?? '', /undefined/);
+      }),
+    );
+  });
+
   it('any key that is taken is the same text in a header and in a URL', () => {
     fc.assert(
       fc.property(

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { z } from 'zod';
 import { BatchSchema, MAX_PAGE_ITEMS } from '../../domain/batch.ts';
 import { parseDuration } from '../../domain/duration.ts';
-import { keyFault } from '../../domain/item.ts';
+import { KeySchema } from '../../domain/item.ts';
 
 /** What routes need besides the request. */
 export interface RouteContext {
@@ -24,13 +24,7 @@ export const WaitSchema = z
   .transform((text) => (text === '0s' ? 0 : parseDuration(text)))
   .describe('how long to wait for admissions, at most 60s; the batch is durable in any case');
 
-export const ItemKeySchema = z
-  .string()
-  .superRefine((key, context) => {
-    const message = keyFault(key);
-    if (message !== undefined) context.addIssue({ code: 'custom', message });
-  })
-  .describe("the item's key, percent-encoded, `/` included");
+export const ItemKeySchema = KeySchema.describe("the item's key, percent-encoded, `/` included");
 
 /** Why an operator does something. Who does it is told by the key. */
 export const ReasonSchema = z
@@ -39,15 +33,10 @@ export const ReasonSchema = z
   .max(1_000)
   .describe('kept with what is done, beside the name of the key');
 
-const { batchId, lane } = BatchSchema.shape;
-
-/** What the checks of a batch ID or lane that are not a pattern come to, for who reads the document only. */
-const NAME_PATTERN = '^(?! )[ !#-.0-\\[\\]-~]{1,200}(?<! )$';
-
 export const BatchParamsSchema = z.object({
-  id: batchId.meta({ pattern: NAME_PATTERN, description: "the batch's ID, percent-encoded" }),
+  id: BatchSchema.shape.batchId.describe("the batch's ID, percent-encoded"),
 });
-export const LaneSchema = lane.meta({ pattern: NAME_PATTERN });
+export const LaneSchema = BatchSchema.shape.lane;
 
 /** One of the items, or of what items are made of, of a batch. It is judged by itself, later: a bad one must not stop the good ones. */
 export function membersSchema(description: string, example: object) {
