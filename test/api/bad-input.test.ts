@@ -109,7 +109,7 @@ test('an Idempotency-Key that is missing, malformed or there twice is 400', asyn
   assert.match(twice, /^HTTP\/1\.1 400 [^]*no-idempotency-key/);
 });
 
-test('another media type is 415, and a body that is too large 413', async () => {
+test('another media type is 415', async () => {
   for (const type of [
     'text/plain',
     'application/x-ndjson',
@@ -118,8 +118,24 @@ test('another media type is 415, and a body that is too large 413', async () => 
     'nonsense',
   ])
     assert.equal((await publish(BODY, { 'Content-Type': type })).problem().status, 415, type);
-  const large = { lane: 'releases', items: ['x'.repeat(3 * 1024 * 1024)] };
-  assert.equal((await publish(large)).problem().status, 413);
+});
+
+test('items of more than 1 MiB are 422, and a body of more than 2 MiB 413; white space counts to the body only', async () => {
+  const MiB = 1024 * 1024;
+  const ofLength = (bytes: number) => {
+    const around = '{"lane": "releases", "items": [""]}';
+    return around.replace('""', `"${'x'.repeat(bytes - around.length)}"`);
+  };
+  const spaced = (bytes: number) => JSON.stringify(BODY).replace('{', `{${' '.repeat(bytes)}`);
+  for (const [what, body, status] of [
+    ['all but 1 MiB', ofLength(MiB), 503],
+    ['more than 1 MiB', ofLength(MiB + 100), 422],
+    ['2 MiB', ofLength(2 * MiB), 422],
+    ['more than 2 MiB', ofLength(2 * MiB + 1), 413],
+    ['little in much white space', spaced(1.9 * MiB), 503],
+    ['little in too much white space', spaced(2 * MiB), 413],
+  ] as const)
+    assert.equal((await publish(body)).problem().status, status, what);
 });
 
 test('what operators ask is checked, too, and its reason cannot be left out', async () => {
