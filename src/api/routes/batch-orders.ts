@@ -26,7 +26,9 @@ export function batchOrderRoutes(app: TypedApi, { client }: RouteContext): void 
         schema: {
           tags: ['batches'],
           summary: SUMMARIES[act],
-          description: 'Tells each item by itself. Broken off, it may be asked for again, and goes on.',
+          description:
+            'Tells each item that has not ended, by itself, and counts those. Broken off, it may be asked for again, and ' +
+            'goes on with what is left.',
           params: BatchParamsSchema,
           querystring: z.strictObject({}),
           body: z.strictObject({ reason: ReasonSchema }),
