@@ -122,11 +122,6 @@ test('another media type is 415', async () => {
 
 test('items of more than 1 MiB are 422, and a body of more than 2 MiB 413; white space counts to the body only', async () => {
   const MiB = 1024 * 1024;
-  const ofLength = (bytes: number) => {
-    const around = '{"lane": "releases", "items": [""]}';
-    return around.replace('""', `"${'x'.repeat(bytes - around.length)}"`);
-  };
-  const spaced = (bytes: number) => JSON.stringify(BODY).replace('{', `{${' '.repeat(bytes)}`);
   for (const [what, body, status] of [
     ['all but 1 MiB', ofLength(MiB), 503],
     ['more than 1 MiB', ofLength(MiB + 100), 422],
@@ -137,6 +132,17 @@ test('items of more than 1 MiB are 422, and a body of more than 2 MiB 413; white
   ] as const)
     assert.equal((await publish(body)).problem().status, status, what);
 });
+
+/** A body of so many bytes, nearly all of them in its one item. */
+function ofLength(bytes: number): string {
+  const around = '{"lane": "releases", "items": [""]}';
+  return around.replace('""', `"${'x'.repeat(bytes - around.length)}"`);
+}
+
+/** A body with so many spaces in front. */
+function spaced(bytes: number): string {
+  return ' '.repeat(bytes) + JSON.stringify(BODY);
+}
 
 test('what operators ask is checked, too, and its reason cannot be left out', async () => {
   for (const path of [

@@ -53,7 +53,7 @@ async function recordOf(key: string) {
 const NONE = { done: 0, ended: 0, refused: 0, unanswered: 0, pending: 0 };
 
 test('of a batch that is paused nothing is sent until it is resumed, each in the name of the key and once', async () => {
-  await withLane(stage, 'paused', { open: false }, async ({ config, upstream }) => {
+  await withLane(stage, 'paused', { open: false }, async ({ config, upstream, effectsOf }) => {
     const { items } = batchOf('paused', 3);
     await publishOver(api.url, 'paused', 'paused', items, keys.bearer('ops'));
     const paused = await order('paused', 'pause', { reason: 'wrong release' });
@@ -82,13 +82,7 @@ test('of a batch that is paused nothing is sent until it is resumed, each in the
     await batchEnd(stage.client, 'paused');
     const again = await order('paused', 'resume', { reason: 'right after all' });
     assert.deepEqual(again.as(BatchOrderSchema).counts, NONE, 'nothing is left that it is for');
-    assert.deepEqual(
-      upstream
-        .effects()
-        .map(({ key }) => key)
-        .toSorted(),
-      ['paused:0', 'paused:1', 'paused:2', 'paused:later'],
-    );
+    for (const { key } of [...items, ...later]) assert.equal(effectsOf(key), 1, key);
     assert.equal((await reportOf('paused')).held, null);
     assert.deepEqual(
       (await recordOf('paused:0')).orders.map(({ kind, by, reason }) => [kind, by, reason]),
