@@ -38,6 +38,8 @@ export interface SceneSetup {
   readonly temporal: Temporal;
   /** by name; one called `releases` when absent */
   readonly lanes?: Readonly<Record<string, LaneSetup>>;
+  /** where schedules get their items, as lanes.yaml has them; none when absent */
+  readonly sources?: Readonly<Record<string, object>>;
   /** null: it has none, and each of its lanes has a baseUrl */
   readonly upstream?: UpstreamSetup | null;
 }
@@ -150,12 +152,13 @@ export class Scene {
   }
 
   /** Writes lanes.yaml; the upstream listens already. */
-  async writeLanes(lanes: NonNullable<SceneSetup['lanes']>): Promise<void> {
+  async writeLanes({ lanes = { releases: {} }, sources = {} }: Partial<SceneSetup>): Promise<void> {
     const named = Object.entries(lanes).map(([name, setup]) => [
       this.lane(name),
       laneOf(setup.baseUrl ?? this.upstream.url, setup),
     ]);
-    await writeFile(join(this.folder, 'lanes.yaml'), stringify({ lanes: Object.fromEntries(named) }));
+    const content = stringify({ lanes: Object.fromEntries(named), sources });
+    await writeFile(join(this.folder, 'lanes.yaml'), content);
   }
 
   async end(): Promise<void> {
@@ -188,7 +191,7 @@ function laneOf(baseUrl: string, setup: LaneSetup): object {
 export async function openScene(setup: SceneSetup): Promise<Scene> {
   const scene = new Scene(await mkdtemp(join(tmpdir(), 'onelane-system-')), setup);
   if (setup.upstream !== null) await scene.upstream.start();
-  await scene.writeLanes(setup.lanes ?? { releases: {} });
+  await scene.writeLanes(setup);
   return scene;
 }
 

@@ -37,7 +37,19 @@ export function useTemporal(): Temporal {
 }
 
 /** A namespace of its own on the same server: what is side by side with others there has none of their workers. */
-export async function ownNamespace({ address }: Temporal, namespace: string): Promise<Temporal> {
+export async function ownNamespace(temporal: Temporal, namespace: string): Promise<Temporal> {
+  const own = await bareNamespace(temporal, namespace);
+  const connection = await Connection.connect({ address: own.address });
+  try {
+    await ensureSearchAttributes(connection, namespace);
+  } finally {
+    await connection.close();
+  }
+  return own;
+}
+
+/** A namespace as whoever runs a server makes it: without what onelane needs of it, and with a retention of a day. */
+export async function bareNamespace({ address }: Temporal, namespace: string): Promise<Temporal> {
   const connection = await Connection.connect({ address });
   after(() => connection.close());
   await connection.workflowService.registerNamespace({
@@ -51,7 +63,6 @@ export async function ownNamespace({ address }: Temporal, namespace: string): Pr
       () => false,
     ),
   );
-  await ensureSearchAttributes(connection, namespace);
   return { address, namespace, client: own };
 }
 
