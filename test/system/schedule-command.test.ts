@@ -26,10 +26,9 @@ suite('the schedule command, with a worker running,', () => {
     return schema.parse(JSON.parse(stdout));
   }
 
-  const definition = (...when: string[]) => [
-    ...['--lane', scene.lane('releases'), '--source', 'planned', '--overlap', 'allow-all'],
-    ...when,
-  ];
+  function definition(...when: string[]): string[] {
+    return ['--lane', scene.lane('releases'), '--source', 'planned', '--overlap', 'allow-all', ...when];
+  }
 
   /** What the upstream did of a window's item. */
   async function effectsOf(start: string): Promise<string[]> {
