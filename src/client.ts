@@ -1,4 +1,5 @@
 /** For TypeScript callers: publish a batch, and see what became of it. */
+export { type BatchOutcome, batchOutcome } from './client/batch-outcome.ts';
 export { type BatchReport, batchReport } from './client/batch-report.ts';
 export { type BatchStatus, batchStatus } from './client/batch-status.ts';
 export {

@@ -19,6 +19,7 @@ import { type WaitOptions, waitForBatch, waitForItem } from '../client/wait.ts';
 import { connectClient } from '../connection.ts';
 import { type BatchInput, type LongBatchInput, asBatch } from './batch-input.ts';
 import { type Operate, operate } from './operate.ts';
+import { type Schedules, schedules } from './schedules.ts';
 
 /** Which Temporal. What is left out is found by Temporal's own environment configuration, as the command does. */
 export interface ConnectOptions {
@@ -83,6 +84,8 @@ export interface Onelane {
   lane(name: string): Promise<LaneStatus>;
   /** what operators do, each under a name and for a reason */
   readonly operate: Operate;
+  /** batches that come by the clock */
+  readonly schedules: Schedules;
   close(): Promise<void>;
 }
 
@@ -110,6 +113,7 @@ export function onelaneOf(client: Client): Onelane {
     lanes: () => laneStatuses(client),
     lane: (name) => laneStatus(client, name),
     operate: operate(client),
+    schedules: schedules(client),
     close: () => Promise.resolve(),
   };
 }

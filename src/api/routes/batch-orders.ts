@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type BatchAct, type ItemOutcome, operateBatch } from '../../client.ts';
+import { type BatchAct, batchOutcome, operateBatch } from '../../client.ts';
 import type { TypedApi } from '../app.ts';
 import { BatchOrderSchema } from '../batch-answers.ts';
 import { batchSeenBy } from '../batch-seen.ts';
@@ -38,14 +38,8 @@ export function batchOrderRoutes(app: TypedApi, { client }: RouteContext): void 
       async ({ caller, params: { id }, body: { reason }, bodyText }) => {
         mustBeExact({ bodyText });
         await batchSeenBy(client, caller, id, 0, 'operate');
-        const counts = { done: 0, ended: 0, refused: 0, unanswered: 0, pending: 0 };
-        const notDone: ItemOutcome[] = [];
-        for await (const item of operateBatch[act](client, id, { by: caller.name, reason })) {
-          counts[item.outcome]++;
-          if (item.outcome !== 'done' && item.outcome !== 'ended' && notDone.length < MOST_LISTED)
-            notDone.push(item);
-        }
-        return { batchId: id, counts, notDone };
+        const acting = operateBatch[act](client, id, { by: caller.name, reason });
+        return await batchOutcome(id, acting, MOST_LISTED);
       },
     );
 }
