@@ -1,40 +1,25 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { PublishedSchema } from '../../src/api/batch-answers.ts';
 import { revokeKey, readKeys } from '../../src/api/keys-file.ts';
-import { type RunningApi, ask, keysFor, publishOver, startApi } from '../support/api.ts';
+import { ask, publishOver, startApi } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 
-let stage: Stage;
-let keys: Awaited<ReturnType<typeof keysWithScopes>>;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  keys = await keysWithScopes();
-  api = await startApi(stage.client, { keys: keys.ring });
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-  await keys?.remove();
-});
-
-function keysWithScopes() {
-  return keysFor({
+const api = useApi({
+  grants: {
     all: { scopes: ['publish', 'read', 'operate'], lanes: 'all' },
     ci: { scopes: ['publish'], lanes: ['guarded'] },
     reader: { scopes: ['read'], lanes: ['guarded'] },
     elsewhere: { scopes: ['publish', 'read', 'operate'], lanes: ['elsewhere'] },
     revoked: { scopes: ['publish', 'read', 'operate'], lanes: 'all' },
-  });
-}
+  },
+});
 
 const ITEMS = [{ key: 'guarded:a', payload: 1 }];
 function publishAs(name: 'ci' | 'reader' | 'elsewhere') {
-  return publishOver(api.url, 'guarded', 'guarded', ITEMS, keys.bearer(name));
+  return publishOver(api.url, 'guarded', 'guarded', ITEMS, api.keys.bearer(name));
 }
 const REASON = { reason: 'a test' };
 
@@ -52,40 +37,40 @@ test('without a valid key nothing is answered but whether the service is up, and
 });
 
 test('a key is good for its scopes in its lanes, and for nothing else', async () => {
-  await withLane(stage, 'guarded', {}, async () => {
+  await withLane(api.stage, 'guarded', {}, async () => {
     assert.equal((await publishAs('reader')).status, 403);
     assert.equal((await publishAs('elsewhere')).status, 403);
     assert.equal((await publishAs('ci')).status, 200);
 
     for (const path of ['/v1/batches/guarded', '/v1/batches/guarded/items', '/v1/items/guarded%3Aa']) {
       const statusFor = async (name: 'ci' | 'reader' | 'elsewhere') =>
-        (await ask(api.url, path, { headers: keys.bearer(name) })).status;
+        (await ask(api.url, path, { headers: api.keys.bearer(name) })).status;
       assert.equal(await statusFor('reader'), 200, path);
       assert.equal(await statusFor('ci'), 403, path);
       assert.equal(await statusFor('elsewhere'), 404, `${path}: what it may not read is unknown to it`);
     }
     for (const name of ['ci', 'reader', 'elsewhere'] as const) {
-      const asked = { body: REASON, headers: keys.bearer(name) };
+      const asked = { body: REASON, headers: api.keys.bearer(name) };
       assert.equal((await ask(api.url, '/v1/lanes/guarded/pause', asked)).status, 403, name);
     }
   });
 });
 
 test('the name of the key is the publisher of what it publishes', async () => {
-  await withLane(stage, 'named', {}, async () => {
-    await publishOver(api.url, 'named', 'named', [{ key: 'named:a', payload: 1 }], keys.bearer('all'));
-    const { text } = await ask(api.url, '/v1/items/named%3Aa', { headers: keys.bearer('all') });
+  await withLane(api.stage, 'named', {}, async () => {
+    await publishOver(api.url, 'named', 'named', [{ key: 'named:a', payload: 1 }], api.keys.bearer('all'));
+    const { text } = await ask(api.url, '/v1/items/named%3Aa', { headers: api.keys.bearer('all') });
     assert.match(text, /"publisher":"all"/);
   });
 });
 
 test('to a key that may not read, a duplicate is a conflict without its state', async () => {
-  await withLane(stage, 'guarded', {}, async () => {
+  await withLane(api.stage, 'guarded', {}, async () => {
     const items = [{ key: 'guarded:secret', payload: 1 }];
-    await publishOver(api.url, 'theirs', 'guarded', items, keys.bearer('all'));
+    await publishOver(api.url, 'theirs', 'guarded', items, api.keys.bearer('all'));
     const mine = [...items, { key: 'guarded:secret', payload: 2 }, { key: 'guarded:mine', payload: 1 }];
     const repeated = [...mine, { key: 'guarded:mine', payload: 1 }];
-    const asked = await publishOver(api.url, 'mine', 'guarded', repeated, keys.bearer('ci'));
+    const asked = await publishOver(api.url, 'mine', 'guarded', repeated, api.keys.bearer('ci'));
     assert.deepEqual(asked.as(PublishedSchema).admissions, [
       { position: 0, key: 'guarded:secret', admission: 'conflict', reason: 'key: taken' },
       { position: 1, key: 'guarded:secret', admission: 'conflict', of: 0, reason: 'key: taken' },
@@ -97,26 +82,29 @@ test('to a key that may not read, a duplicate is a conflict without its state', 
 });
 
 test('a key that is revoked is refused from the next request on', async () => {
-  const headers = keys.bearer('revoked');
+  const headers = api.keys.bearer('revoked');
   assert.equal((await ask(api.url, '/v1/lanes', { headers })).status, 200);
-  const { id } = readKeys(keys.file)?.find(({ name }) => name === 'revoked') ?? { id: '' };
-  await revokeKey(keys.file, id);
+  const { id } = readKeys(api.keys.file)?.find(({ name }) => name === 'revoked') ?? { id: '' };
+  await revokeKey(api.keys.file, id);
   assert.equal((await ask(api.url, '/v1/lanes', { headers })).status, 401);
 });
 
 test('the keys file holds no key', async () => {
-  const text = await readFile(keys.file, 'utf8');
+  const text = await readFile(api.keys.file, 'utf8');
   for (const name of ['all', 'ci', 'reader'] as const) {
-    const key = keys.bearer(name).Authorization.replace('Bearer ', '');
+    const key = api.keys.bearer(name).Authorization.replace('Bearer ', '');
     assert.ok(!text.includes(key) && !text.includes(key.split('_')[2] ?? key));
   }
 });
 
 test('a client that asks too much is told when to ask again, and no other client is held up', async () => {
-  const limited = await startApi(stage.client, { keys: keys.ring, limit: { requests: 3, perMs: 60_000 } });
+  const limited = await startApi(api.stage.client, {
+    keys: api.keys.ring,
+    limit: { requests: 3, perMs: 60_000 },
+  });
   try {
     const askAs = (name: 'all' | 'reader') =>
-      ask(limited.url, '/v1/items/nobody', { headers: keys.bearer(name) });
+      ask(limited.url, '/v1/items/nobody', { headers: api.keys.bearer(name) });
     for (let i = 0; i < 3; i++) assert.equal((await askAs('all')).status, 404);
     const refused = await askAs('all');
     assert.equal(refused.problem().type, 'urn:onelane:problem:too-many-requests');

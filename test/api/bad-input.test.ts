@@ -1,23 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { text } from 'node:stream/consumers';
-import type { Client } from '@temporalio/client';
-import { type Answered, type RunningApi, ask, awayClient, startApi } from '../support/api.ts';
+import { type Answered, ask } from '../support/api.ts';
+import { useAwayApi } from '../support/api-stage.ts';
 
-// Temporal is away here: what gets so far is told so (503). All that is wrong must be found before.
-
-let client: Client;
-let api: RunningApi;
-before(async () => {
-  client = await awayClient();
-  api = await startApi(client);
-});
-after(async () => {
-  await api?.close();
-  await client?.connection.close();
-});
+const api = useAwayApi();
 
 const ITEMS = [{ key: 'bad:a', payload: 1 }];
 const BODY = { lane: 'releases', items: ITEMS };

@@ -1,61 +1,48 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { BatchOrderSchema, BatchReportSchema } from '../../src/api/batch-answers.ts';
 import { ItemRecordSchema } from '../../src/api/item-answers.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
-import { type RunningApi, ask, keysFor, publishOver, startApi } from '../support/api.ts';
+import { ask, publishOver } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { batchOf } from '../support/batches.ts';
 import { recordOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 import { batchEnd } from '../support/wait.ts';
 
-let stage: Stage;
-let keys: Awaited<ReturnType<typeof operators>>;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  keys = await operators();
-  api = await startApi(stage.client, { keys: keys.ring });
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-  await keys?.remove();
-});
-
-function operators() {
-  return keysFor({
+const api = useApi({
+  grants: {
     ops: { scopes: ['publish', 'read', 'operate'], lanes: 'all' },
     reader: { scopes: ['publish', 'read'], lanes: 'all' },
     elsewhere: { scopes: ['publish', 'read', 'operate'], lanes: ['elsewhere'] },
-  });
-}
+  },
+});
 
 type Act = 'pause' | 'resume' | 'discard';
 type Name = 'ops' | 'reader' | 'elsewhere';
 
 function order(batchId: string, act: Act, body: object, name: Name = 'ops') {
-  return ask(api.url, `/v1/batches/${batchId}/${act}`, { body, headers: keys.bearer(name) });
+  return ask(api.url, `/v1/batches/${batchId}/${act}`, { body, headers: api.keys.bearer(name) });
 }
 
 async function reportOf(batchId: string) {
-  const asked = await ask(api.url, `/v1/batches/${batchId}/report`, { headers: keys.bearer('ops') });
+  const asked = await ask(api.url, `/v1/batches/${batchId}/report`, { headers: api.keys.bearer('ops') });
   return asked.as(BatchReportSchema);
 }
 
 async function recordOf(key: string) {
-  const asked = await ask(api.url, `/v1/items/${encodeURIComponent(key)}`, { headers: keys.bearer('ops') });
+  const asked = await ask(api.url, `/v1/items/${encodeURIComponent(key)}`, {
+    headers: api.keys.bearer('ops'),
+  });
   return asked.as(ItemRecordSchema);
 }
 
 const NONE = { done: 0, ended: 0, refused: 0, unanswered: 0, pending: 0 };
 
 test('of a batch that is paused nothing is sent until it is resumed, each in the name of the key and once', async () => {
-  await withLane(stage, 'paused', { open: false }, async ({ config, upstream, effectsOf }) => {
+  await withLane(api.stage, 'paused', { open: false }, async ({ config, upstream, effectsOf }) => {
     const { items } = batchOf('paused', 3);
-    await publishOver(api.url, 'paused', 'paused', items, keys.bearer('ops'));
+    await publishOver(api.url, 'paused', 'paused', items, api.keys.bearer('ops'));
     const paused = await order('paused', 'pause', { reason: 'wrong release' });
     assert.deepEqual(paused.as(BatchOrderSchema), {
       batchId: 'paused',
@@ -67,11 +54,11 @@ test('of a batch that is paused nothing is sent until it is resumed, each in the
     assert.deepEqual((await reportOf('paused')).held, held);
     assert.deepEqual((await recordOf('paused:0')).held, held);
 
-    stage.openLane(config);
+    api.stage.openLane(config);
     // What comes after it goes all the way.
     const later = [{ key: 'paused:later', payload: 1 }];
-    await publishOver(api.url, 'later', 'paused', later, keys.bearer('ops'));
-    await batchEnd(stage.client, 'later');
+    await publishOver(api.url, 'later', 'paused', later, api.keys.bearer('ops'));
+    await batchEnd(api.stage.client, 'later');
     assert.deepEqual(
       upstream.arrivals().map(({ key }) => key),
       ['paused:later'],
@@ -79,7 +66,7 @@ test('of a batch that is paused nothing is sent until it is resumed, each in the
 
     const resumed = await order('paused', 'resume', { reason: 'right after all' });
     assert.deepEqual(resumed.as(BatchOrderSchema).counts, { ...NONE, done: 3 });
-    await batchEnd(stage.client, 'paused');
+    await batchEnd(api.stage.client, 'paused');
     const again = await order('paused', 'resume', { reason: 'right after all' });
     assert.deepEqual(again.as(BatchOrderSchema).counts, NONE, 'nothing is left that it is for');
     for (const { key } of [...items, ...later]) assert.equal(effectsOf(key), 1, key);
@@ -97,12 +84,12 @@ test('of a batch that is paused nothing is sent until it is resumed, each in the
 test('what is left of a batch is discarded in the name of the key; what is being sent is named, and goes on', async () => {
   const faults: FaultScript = { 'dropped:0': [{ type: 'delay', ms: 3_000 }] };
   const lane = { delivery: { leaseMs: 1_500, timeoutMs: 5_000 } };
-  await withLane(stage, 'dropped', { upstream: { faults }, lane }, async ({ upstream }) => {
+  await withLane(api.stage, 'dropped', { upstream: { faults }, lane }, async ({ upstream }) => {
     const items = batchOf('dropped', 3).items.map((item, n) =>
       n === 0 ? item : { ...item, notBefore: '2999-01-01T00:00:00Z' },
     );
-    await publishOver(api.url, 'dropped', 'dropped', items, keys.bearer('ops'));
-    await recordOnce(stage, 'dropped:0', ({ state }) => state === 'sending');
+    await publishOver(api.url, 'dropped', 'dropped', items, api.keys.bearer('ops'));
+    await recordOnce(api.stage, 'dropped:0', ({ state }) => state === 'sending');
     const discarded = (await order('dropped', 'discard', { reason: 'withdrawn' })).as(BatchOrderSchema);
     assert.deepEqual(discarded.counts, { ...NONE, done: 2, refused: 1 });
     assert.deepEqual(
@@ -117,7 +104,7 @@ test('what is left of a batch is discarded in the name of the key; what is being
     );
     assert.match(discarded.notDone[0]?.reason ?? '', /being sent/);
 
-    await batchEnd(stage.client, 'dropped');
+    await batchEnd(api.stage.client, 'dropped');
     const again = (await order('dropped', 'discard', { reason: 'withdrawn' })).as(BatchOrderSchema);
     assert.deepEqual(again, { batchId: 'dropped', counts: NONE, notDone: [] }, 'nothing is left');
     const { rows, addsUp, discarded: ordered } = await reportOf('dropped');
@@ -136,9 +123,9 @@ test('what is left of a batch is discarded in the name of the key; what is being
 });
 
 test('a batch is not touched by a key that may not operate, nor without a reason; to one of another lane it is unknown', async () => {
-  await withLane(stage, 'guarded', { open: false }, async () => {
+  await withLane(api.stage, 'guarded', { open: false }, async () => {
     const { items } = batchOf('guarded', 1);
-    await publishOver(api.url, 'guarded', 'guarded', items, keys.bearer('ops'));
+    await publishOver(api.url, 'guarded', 'guarded', items, api.keys.bearer('ops'));
     for (const act of ['pause', 'resume', 'discard'] as const) {
       const kindOf = async (batchId: string, body: object, name: Name) =>
         (await order(batchId, act, body, name)).problem().type.replace('urn:onelane:problem:', '');

@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { after, before, test } from 'node:test';
-import type { Client } from '@temporalio/client';
-import { type RunningApi, awayClient, keysFor, startApi } from '../support/api.ts';
+import { test } from 'node:test';
+import { keysFor, startApi } from '../support/api.ts';
+import { useAwayApi } from '../support/api-stage.ts';
 
 // Temporal is away here: a request that is let through is told so (503), and one that isn't, is 403.
 
-let client: Client;
-let api: RunningApi;
-before(async () => {
-  client = await awayClient();
-  api = await startApi(client);
-});
-after(async () => {
-  await api?.close();
-  await client?.connection.close();
-});
+const api = useAwayApi();
 
 /** With headers that `fetch` would not let us forge. */
 function statusOf(
@@ -81,7 +72,7 @@ test('no answer allows a page of another origin to read it', async () => {
 
 test('with keys, it is the key that counts: a page of another origin has none', async () => {
   const keys = await keysFor({ ci: { scopes: ['operate'], lanes: 'all' } });
-  const guarded = await startApi(client, { keys: keys.ring });
+  const guarded = await startApi(api.client, { keys: keys.ring });
   try {
     const foreign = { ...json, Host: 'onelane.example', Origin: 'https://evil.example' };
     const path = '/v1/lanes/releases/pause';

@@ -1,28 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { PROBLEM_TYPE } from '../../src/api/problems.ts';
-import { type RunningApi, ask, startApi } from '../support/api.ts';
+import { ask } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 
 const RUNS = 400;
 
-let stage: Stage;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  await stage.startLaneDesk();
-  api = await startApi(stage.client);
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-});
+const api = useApi({ laneDesk: true });
 
 const DocumentSchema = z.object({
   paths: z.record(
@@ -84,7 +73,7 @@ test('whatever is asked, the answer is one that is documented, and never a failu
   );
   assert.ok(operations.length > 15);
   const asked = fc.record({ operation: fc.constantFrom(...operations), name, query, header, body });
-  await withLane(stage, 'fuzz', {}, async () => {
+  await withLane(api.stage, 'fuzz', {}, async () => {
     await fc.assert(
       fc.asyncProperty(asked, async ({ operation: { path, method, statuses }, ...given }) => {
         const filled = path.replace(/\{\w+\}/, encodeURIComponent(wellFormed(given.name)));

@@ -1,36 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { z } from 'zod';
 import { ItemStandingAnswerSchema, ItemRecordSchema } from '../../src/api/item-answers.ts';
 import { LaneAnswerSchema, LaneRecordSchema } from '../../src/api/lane-answers.ts';
 import { openLane } from '../../src/client/open-lane.ts';
-import { type RunningApi, ask, keysFor, publishOver, startApi } from '../support/api.ts';
+import { ask, publishOver } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { recordOnce } from '../support/items.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 
-let stage: Stage;
-let keys: Awaited<ReturnType<typeof operators>>;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  await stage.startLaneDesk();
-  keys = await operators();
-  api = await startApi(stage.client, { keys: keys.ring });
+const api = useApi({
+  grants: { ops: { scopes: ['publish', 'read', 'operate'], lanes: 'all' } },
+  laneDesk: true,
 });
-after(async () => {
-  await api?.close();
-  await stage?.close();
-  await keys?.remove();
-});
-
-function operators() {
-  return keysFor({ ops: { scopes: ['publish', 'read', 'operate'], lanes: 'all' } });
-}
 
 function order(path: string, body: unknown) {
-  return ask(api.url, path, { body, headers: keys.bearer('ops') });
+  return ask(api.url, path, { body, headers: api.keys.bearer('ops') });
 }
 
 test('a parked item is redriven, and a waiting one discarded, in the name of the key', async () => {
@@ -38,10 +23,10 @@ test('a parked item is redriven, and a waiting one discarded, in the name of the
     'orders:a/b': [{ type: 'status' as const, status: 422, body: '{}' }],
     'orders:dead': Array.from({ length: 2 }, () => ({ type: 'status' as const, status: 422, body: '{}' })),
   };
-  await withLane(stage, 'orders', { upstream: { faults } }, async () => {
+  await withLane(api.stage, 'orders', { upstream: { faults } }, async () => {
     const items = ['orders:a/b', 'orders:dead'].map((key) => ({ key, payload: 1 }));
-    await publishOver(api.url, 'orders', 'orders', items, keys.bearer('ops'));
-    for (const { key } of items) await recordOnce(stage, key, ({ state }) => state === 'dead');
+    await publishOver(api.url, 'orders', 'orders', items, api.keys.bearer('ops'));
+    for (const { key } of items) await recordOnce(api.stage, key, ({ state }) => state === 'dead');
 
     const path = `/v1/items/${encodeURIComponent('orders:a/b')}`;
     const [first, second] = await Promise.all(
@@ -50,8 +35,8 @@ test('a parked item is redriven, and a waiting one discarded, in the name of the
     assert.equal(first?.status, 200, first?.text);
     assert.equal(second?.text, first?.text, 'twice at once is once');
     assert.equal(first?.as(ItemStandingAnswerSchema).round, 1);
-    await recordOnce(stage, 'orders:a/b', ({ state }) => state === 'succeeded');
-    const record = (await ask(api.url, path, { headers: keys.bearer('ops') })).as(ItemRecordSchema);
+    await recordOnce(api.stage, 'orders:a/b', ({ state }) => state === 'succeeded');
+    const record = (await ask(api.url, path, { headers: api.keys.bearer('ops') })).as(ItemRecordSchema);
     assert.deepEqual(
       record.orders.map(({ kind, by, reason }) => [kind, by, reason]),
       [['redrive', 'ops', 'the package is there now']],
@@ -66,9 +51,15 @@ test('a parked item is redriven, and a waiting one discarded, in the name of the
 
 test('a parked item is resolved with the ID that the upstream gave', async () => {
   const faults = { 'resolve:a': [{ type: 'status' as const, status: 422, body: '{}' }] };
-  await withLane(stage, 'resolve', { upstream: { faults } }, async () => {
-    await publishOver(api.url, 'resolve', 'resolve', [{ key: 'resolve:a', payload: 1 }], keys.bearer('ops'));
-    await recordOnce(stage, 'resolve:a', ({ state }) => state === 'dead');
+  await withLane(api.stage, 'resolve', { upstream: { faults } }, async () => {
+    await publishOver(
+      api.url,
+      'resolve',
+      'resolve',
+      [{ key: 'resolve:a', payload: 1 }],
+      api.keys.bearer('ops'),
+    );
+    await recordOnce(api.stage, 'resolve:a', ({ state }) => state === 'dead');
     const resolved = await order('/v1/items/resolve%3Aa/resolve', {
       reason: 'seen there',
       upstreamId: 'u-1',
@@ -82,7 +73,7 @@ test('a parked item is resolved with the ID that the upstream gave', async () =>
 });
 
 test('a lane is paused, overridden, resumed and drained in the name of the key, each for a reason', async () => {
-  await openLane(stage.client, 'operated');
+  await openLane(api.stage.client, 'operated');
   const to = (act: string, body: object) => order(`/v1/lanes/operated/${act}`, { reason: 'a test', ...body });
   assert.deepEqual(pick((await to('pause', {})).as(LaneRecordSchema).paused), ['ops', 'a test']);
   const { override } = (await to('override', { requests: 2 })).as(LaneRecordSchema);
@@ -91,7 +82,7 @@ test('a lane is paused, overridden, resumed and drained in the name of the key, 
   assert.equal((await to('resume', {})).as(LaneRecordSchema).paused, null);
   assert.deepEqual(pick((await to('drain', {})).as(LaneRecordSchema).draining), ['ops', 'a test']);
 
-  const listed = await ask(api.url, '/v1/lanes', { headers: keys.bearer('ops') });
+  const listed = await ask(api.url, '/v1/lanes', { headers: api.keys.bearer('ops') });
   const { lanes } = listed.as(z.object({ lanes: z.array(LaneAnswerSchema) }));
   assert.ok(lanes.some(({ name }) => name === 'operated'));
   assert.equal((await order('/v1/lanes/nowhere/pause', { reason: 'x' })).status, 404);

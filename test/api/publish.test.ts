@@ -1,28 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { BatchAnswerSchema, BatchItemsSchema, PublishedSchema } from '../../src/api/batch-answers.ts';
 import { ItemRecordSchema } from '../../src/api/item-answers.ts';
 import { keyFault } from '../../src/domain/item.ts';
-import { type RunningApi, ask, publishOver, startApi } from '../support/api.ts';
+import { ask, publishOver } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 import { batchEnd } from '../support/wait.ts';
 
-let stage: Stage;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  api = await startApi(stage.client);
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-});
+const api = useApi();
 
 test('a batch is answered per item, and followed by its location to the end', async () => {
-  await withLane(stage, 'http', {}, async () => {
+  await withLane(api.stage, 'http', {}, async () => {
     const items = [
       { key: 'http:a', payload: { n: 1 } },
       { payload: 'without a key' },
@@ -43,7 +33,7 @@ test('a batch is answered per item, and followed by its location to the end', as
     const location = published.headers.get('location');
     assert.equal(location, '/v1/batches/http');
 
-    await batchEnd(stage.client, 'http');
+    await batchEnd(api.stage.client, 'http');
     const batch = (await ask(api.url, location)).as(BatchAnswerSchema);
     assert.equal(batch.counts.succeeded, 1);
     const { items: rows } = (await ask(api.url, `${location}/items`)).as(BatchItemsSchema);
@@ -57,7 +47,7 @@ test('a batch is answered per item, and followed by its location to the end', as
 });
 
 test('the same request twice, at once, from two connections, is one batch with one answer', async () => {
-  await withLane(stage, 'twice', {}, async ({ upstream }) => {
+  await withLane(api.stage, 'twice', {}, async ({ upstream }) => {
     const items = Array.from({ length: 20 }, (_, n) => ({ key: `twice:${n}`, payload: n }));
     const answers = await Promise.all([1, 2].map(() => publishOver(api.url, 'twice', 'twice', items)));
     assert.deepEqual(
@@ -65,7 +55,7 @@ test('the same request twice, at once, from two connections, is one batch with o
       [200, 200],
     );
     assert.equal(answers[0]?.text, answers[1]?.text);
-    await batchEnd(stage.client, 'twice');
+    await batchEnd(api.stage.client, 'twice');
     assert.equal(upstream.effects().length, 20);
     const later = await publishOver(api.url, 'twice', 'twice', items);
     assert.equal(later.text, answers[0]?.text, 'and so it is when the batch has ended');
@@ -73,12 +63,12 @@ test('the same request twice, at once, from two connections, is one batch with o
 });
 
 test('the same Idempotency-Key with another body is 422, and nothing of it is done', async () => {
-  await withLane(stage, 'other', {}, async ({ upstream }) => {
+  await withLane(api.stage, 'other', {}, async ({ upstream }) => {
     await publishOver(api.url, 'other', 'other', [{ key: 'other:a', payload: 1 }]);
     const other = await publishOver(api.url, 'other', 'other', [{ key: 'other:b', payload: 1 }]);
     assert.equal(other.problem().type, 'urn:onelane:problem:batch-id-taken');
     assert.equal(other.status, 422);
-    await batchEnd(stage.client, 'other');
+    await batchEnd(api.stage.client, 'other');
     assert.deepEqual(
       upstream.effects().map(({ key }) => key),
       ['other:a'],
@@ -87,7 +77,7 @@ test('the same Idempotency-Key with another body is 422, and nothing of it is do
 });
 
 test('an Idempotency-Key is the same with quotes around it, as its draft standard has it, and without', async () => {
-  await withLane(stage, 'quotes', {}, async () => {
+  await withLane(api.stage, 'quotes', {}, async () => {
     const items = [{ key: 'quotes:a', payload: 1 }];
     const [bare, quoted] = [
       await publishOver(api.url, 'quotes: 1', 'quotes', items),
@@ -99,7 +89,7 @@ test('an Idempotency-Key is the same with quotes around it, as its draft standar
 });
 
 test('an item that JSON does not carry exactly is rejected alone, with what is wrong with it', async () => {
-  await withLane(stage, 'exact', {}, async () => {
+  await withLane(api.stage, 'exact', {}, async () => {
     const body = `{ "lane": "exact", "items": [
       { "key": "exact:0", "payload": { "amount": 12345678901234567890 } },
       { "key": "exact:1", "payload": { "amount": 1, "amount": 2 } },
@@ -121,7 +111,7 @@ test('an item that JSON does not carry exactly is rejected alone, with what is w
 });
 
 test('an item is found by its key, whatever allowed characters are in it', async () => {
-  await withLane(stage, 'keys', {}, async () => {
+  await withLane(api.stage, 'keys', {}, async () => {
     const allowed = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 255 }).filter(isKey);
     const sampled = fc.sample(allowed, { numRuns: 30, seed: 1 });
     const all = `k${String.fromCodePoint(...Array.from({ length: 95 }, (_, i) => 32 + i))}k`;
@@ -154,8 +144,8 @@ test('an item is found by its key, whatever allowed characters are in it', async
 });
 
 test('with nobody to answer, a batch is 202 and durable, and the same request is answered later', async () => {
-  await withLane(stage, 'pending', {}, async () => {
-    await stage.stopDispatch();
+  await withLane(api.stage, 'pending', {}, async () => {
+    await api.stage.stopDispatch();
     const items = [{ key: 'pending:a', payload: 1 }];
     const publish = () =>
       ask(api.url, '/v1/batches?wait=0s', {
@@ -170,7 +160,7 @@ test('with nobody to answer, a batch is 202 and durable, and the same request is
     ]);
     const batch = (await ask(api.url, '/v1/batches/pending')).as(BatchAnswerSchema);
     assert.deepEqual([batch.from, batch.counts.pending], ['history', 1]);
-    await stage.startDispatch();
+    await api.stage.startDispatch();
     const answered = await ask(api.url, '/v1/batches', {
       body: { lane: 'pending', items },
       headers: { 'Idempotency-Key': 'pending' },
@@ -181,7 +171,7 @@ test('with nobody to answer, a batch is 202 and durable, and the same request is
 });
 
 test('a batch for a lane that nobody knows is 422, and says which lanes there are', async () => {
-  await withLane(stage, 'known', {}, async () => {
+  await withLane(api.stage, 'known', {}, async () => {
     const refused = await publishOver(api.url, 'unknown lane', 'nowhere', [{ key: 'n:a', payload: 1 }]);
     assert.equal(refused.status, 422);
     assert.match(refused.problem().detail, /nowhere/);

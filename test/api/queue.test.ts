@@ -1,22 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { PublishedSchema } from '../../src/api/batch-answers.ts';
-import { type RunningApi, ask, startApi } from '../support/api.ts';
+import { ask } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 import { batchEnd } from '../support/wait.ts';
 
-let stage: Stage;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  api = await startApi(stage.client);
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-});
+const api = useApi();
 
 function publishMessages(queue: string, batchId: string, messages: readonly unknown[]) {
   return ask(api.url, '/queue/publish_batch', {
@@ -26,13 +16,13 @@ function publishMessages(queue: string, batchId: string, messages: readonly unkn
 }
 
 test('messages become items: operation_key is the key, the rest of the body the payload', async () => {
-  await withLane(stage, 'queue', {}, async ({ upstream }) => {
+  await withLane(api.stage, 'queue', {}, async ({ upstream }) => {
     const published = await publishMessages('queue', 'queue', [
       { body: { operation_key: 'queue:a', package: 'parser', version: 1 } },
     ]);
     assert.equal(published.status, 200, published.text);
-    await batchEnd(stage.client, 'queue');
-    const handle = stage.client.workflow.getHandle('queue:a');
+    await batchEnd(api.stage.client, 'queue');
+    const handle = api.stage.client.workflow.getHandle('queue:a');
     const { events } = await handle.fetchHistory();
     const input = events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
     assert.match(Buffer.from(input ?? []).toString(), /"payload":\{"package":"parser","version":1\}/);
@@ -44,7 +34,7 @@ test('messages become items: operation_key is the key, the rest of the body the 
 });
 
 test('a producer that reads only the status learns of a bad message by 422, and the good ones stand', async () => {
-  await withLane(stage, 'mixed', {}, async ({ upstream }) => {
+  await withLane(api.stage, 'mixed', {}, async ({ upstream }) => {
     const messages = [
       { body: { operation_key: 'mixed:good', n: 1 } },
       { body: { n: 2 } },
@@ -63,7 +53,7 @@ test('a producer that reads only the status learns of a bad message by 422, and 
       ['accepted', 'rejected', 'rejected', 'conflict', 'rejected', 'rejected', 'rejected'],
     );
     assert.equal((await publishMessages('mixed', 'mixed', messages)).text, refused.text, 'the same again');
-    await batchEnd(stage.client, 'mixed');
+    await batchEnd(api.stage.client, 'mixed');
     assert.deepEqual(
       upstream.effects().map(({ key }) => key),
       ['mixed:good'],
@@ -72,7 +62,7 @@ test('a producer that reads only the status learns of a bad message by 422, and 
 });
 
 test('a duplicate is as good as accepted', async () => {
-  await withLane(stage, 'dup', {}, async () => {
+  await withLane(api.stage, 'dup', {}, async () => {
     const messages = [{ body: { operation_key: 'dup:a' } }];
     await publishMessages('dup', 'dup 1', messages);
     const again = await publishMessages('dup', 'dup 2', messages);

@@ -2,25 +2,15 @@ import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { batchReport } from '../../src/client.ts';
 import { BatchItemsSchema, UploadedSchema } from '../../src/api/batch-answers.ts';
-import { type RunningApi, ask, startApi } from '../support/api.ts';
+import { ask } from '../support/api.ts';
+import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { type Stage, devServerStage } from '../support/stage.ts';
 import { eventually } from '../support/wait.ts';
 
-let stage: Stage;
-let api: RunningApi;
-before(async () => {
-  stage = await devServerStage();
-  await stage.startDispatch();
-  api = await startApi(stage.client);
-});
-after(async () => {
-  await api?.close();
-  await stage?.close();
-});
+const api = useApi();
 
 function upload(batchId: string, lane: string, body: string, type = 'application/x-ndjson') {
   return ask(api.url, `/v1/uploads?lane=${lane}`, {
@@ -30,7 +20,7 @@ function upload(batchId: string, lane: string, body: string, type = 'application
 }
 
 test('an upload of several pages is durable when it is answered, and the same upload again tells what became of it', async () => {
-  await withLane(stage, 'upload', { open: false }, async () => {
+  await withLane(api.stage, 'upload', { open: false }, async () => {
     const lines = Array.from({ length: 501 }, (_, n) => JSON.stringify({ key: `upload:${n}`, payload: n }));
     lines[7] = '{"key": "upload:7", "payload": ';
     const body = `${lines.join('\n')}\n`;
@@ -41,7 +31,7 @@ test('an upload of several pages is durable when it is answered, and the same up
     assert.equal(taken.headers.get('location'), '/v1/batches/upload');
 
     const report = await eventually('both pages are admitted', async () => {
-      const { counts, ...rest } = await batchReport(stage.client, 'upload');
+      const { counts, ...rest } = await batchReport(api.stage.client, 'upload');
       return counts.pending === 0 ? { counts, ...rest } : undefined;
     });
     assert.deepEqual([report.counts.accepted, report.counts.rejected, report.addsUp], [500, 1, true]);
@@ -54,7 +44,7 @@ test('an upload of several pages is durable when it is answered, and the same up
 });
 
 test('of an upload that is cut off nothing is published, and nothing is left behind', async () => {
-  await withLane(stage, 'cut', {}, async () => {
+  await withLane(api.stage, 'cut', {}, async () => {
     const { port } = new URL(api.url);
     const headers = {
       'Content-Type': 'application/x-ndjson',

@@ -51,6 +51,8 @@ export async function keysFor<Name extends string>(grants: Record<Name, Grant>) 
   };
 }
 
+export type Keys<Name extends string> = Awaited<ReturnType<typeof keysFor<Name>>>;
+
 /** A client of a Temporal that isn't there. */
 export function awayClient(): Promise<Client> {
   return lazyClient({ env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } });
