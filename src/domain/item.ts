@@ -9,7 +9,7 @@ export const MAX_PAYLOAD_BYTES = 256 * 1024;
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
 
-/** All that decides whether a text is a key: one pattern, since readers of the HTTP service's document check by it, too. */
+/** What decides whether a text is a key: one pattern, by which clients of the HTTP service can check, too. */
 const KEY_PATTERN = `^(?! |\\.{1,2}$|${RESERVED_KEY_PREFIXES.join('|')})[ -~]{0,${MAX_KEY_BYTES - 1}}[!-~]$`;
 const KEY = new RegExp(KEY_PATTERN);
 

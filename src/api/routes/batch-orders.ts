@@ -27,8 +27,8 @@ export function batchOrderRoutes(app: TypedApi, { client }: RouteContext): void 
           tags: ['batches'],
           summary: SUMMARIES[act],
           description:
-            'Tells each item that has not ended, by itself, and counts those. Broken off, it may be asked for again, and ' +
-            'goes on with what is left.',
+            'Tells each item that has not ended, by itself, and counts those. Broken off, it may be asked for again, ' +
+            'and goes on with what is left.',
           params: BatchParamsSchema,
           querystring: z.strictObject({}),
           body: z.strictObject({ reason: ReasonSchema }),

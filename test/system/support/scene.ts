@@ -152,7 +152,10 @@ export class Scene {
   }
 
   /** Writes lanes.yaml; the upstream listens already. */
-  async writeLanes({ lanes = { releases: {} }, sources = {} }: Partial<SceneSetup>): Promise<void> {
+  async writeLanes(
+    lanes: NonNullable<SceneSetup['lanes']>,
+    sources: SceneSetup['sources'] = {},
+  ): Promise<void> {
     const named = Object.entries(lanes).map(([name, setup]) => [
       this.lane(name),
       laneOf(setup.baseUrl ?? this.upstream.url, setup),
@@ -191,7 +194,7 @@ function laneOf(baseUrl: string, setup: LaneSetup): object {
 export async function openScene(setup: SceneSetup): Promise<Scene> {
   const scene = new Scene(await mkdtemp(join(tmpdir(), 'onelane-system-')), setup);
   if (setup.upstream !== null) await scene.upstream.start();
-  await scene.writeLanes(setup);
+  await scene.writeLanes(setup.lanes ?? { releases: {} }, setup.sources);
   return scene;
 }
 
