@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { createApi } from '../api/app.ts';
+import type { createApi } from '../api/app.ts';
 import { KeyRing } from '../api/key-ring.ts';
 import { KEYS_FILE, KeysFileError } from '../api/keys-file.ts';
 import { isLoopback } from '../api/local-only.ts';
@@ -40,6 +40,8 @@ async function run({ host, port, keys: file, limit, json }: z.infer<typeof flags
       EXIT.usage,
       `--host ${host}: expected a loopback address, since no key is configured; make one: onelane keys create`,
     );
+  // Only here: it brings the whole HTTP server, which other commands do without.
+  const { createApi } = await import('../api/app.ts');
   const client = await lazyClient();
   const app = await createApi({ client, keys, limit, say: (line) => say('failure', line) });
   try {
