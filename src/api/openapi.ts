@@ -11,8 +11,8 @@ const { version } = PackageSchema.parse(createRequire(import.meta.url)('../../pa
 const DESCRIPTION = `Publishes batches of items to quota-limited lanes, tells what became of each, and operates them.
 
 Everything may be asked twice: a batch is named by its \`Idempotency-Key\`, an item by its key. The same request again,
-from wherever and however often, gives the same answer and does nothing twice. After 429 or 503 wait as long as
-\`Retry-After\` says, and send the same request again.`;
+from wherever and however often, does nothing twice: a batch gives the same admissions, an item or a lane answers as it
+is by then. After 429 or 503 wait as long as \`Retry-After\` says, and send the same request again.`;
 
 /** Nothing from elsewhere, and nowhere else. The page's own pictures are in its style sheet. */
 const CONTENT_SECURITY_POLICY =
