@@ -16,7 +16,7 @@ export interface UpstreamAnswer {
 export const UpstreamAnswerSchema = z.object({
   status: z.int().min(100).max(599),
   headers: z.record(z.string(), z.string()).default({}),
-  body: z.unknown(),
+  body: z.unknown().optional(),
 });
 
 /**

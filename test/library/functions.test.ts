@@ -159,6 +159,14 @@ test('what is no answer proves nothing: it counts as ambiguous', async () => {
   assert.equal(record.attempts.ambiguous, 1);
 });
 
+test('a status alone is an answer', async () => {
+  const record = await ended('answering', 'status-alone', [answer({ status: 201 })]);
+  assert.deepEqual(
+    [record.state, record.receipt?.status, callsOf('status-alone').length],
+    ['succeeded', 201, 1],
+  );
+});
+
 test('each way to answer has its verdict', async () => {
   const away = await ended('answering', 'away', [answer(unavailable('the database is down'))]);
   assert.equal(away.attempts.unavailable, 1);
