@@ -8,7 +8,12 @@ export interface Progress {
 
 const HIDDEN: Progress = { isShown: false, add: () => undefined, end: () => undefined };
 
-/** How far a publish has come, with its rate and the time left, on a terminal's stderr; nowhere else. */
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * How far a publish has come, with its rate and the time left, on a terminal's stderr; nowhere else. A signal ends the
+ * process as ever, but only once the terminal is as it was: the bar keeps it from wrapping lines.
+ */
 export function startProgress(shown: 'none' | { readonly total: number | undefined }): Progress {
   if (shown === 'none' || !process.stderr.isTTY) return HIDDEN;
   const { total } = shown;
@@ -19,6 +24,16 @@ export function startProgress(shown: 'none' | { readonly total: number | undefin
   const bar = new SingleBar({ format, clearOnComplete: true, barsize: 24 }, Presets.shades_classic);
   let answered = 0;
   const begunAtMs = performance.now();
+  const end = (): void => {
+    for (const signal of SIGNALS) process.removeListener(signal, onSignal);
+    bar.stop();
+  };
+  const onSignal = (signal: NodeJS.Signals): void => {
+    end();
+    console.error(`stopped with ${answered} items answered; the same command again goes on`);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of SIGNALS) process.once(signal, onSignal);
   bar.start(total ?? 0, 0, { rate: '-' });
   return {
     isShown: true,
@@ -27,6 +42,6 @@ export function startProgress(shown: 'none' | { readonly total: number | undefin
       answered += items;
       bar.update(answered, { rate: (answered / seconds).toFixed(1) });
     },
-    end: () => bar.stop(),
+    end,
   };
 }
