@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { Command, InvalidArgumentError } from 'commander';
+import { isIPv6 } from 'node:net';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import type { createApi } from '../api/app.ts';
 import { KeyRing } from '../api/key-ring.ts';
@@ -25,7 +26,11 @@ export function apiCommand(): Command {
     .option('--host <address>', 'address to listen on; without keys, a loopback one', '127.0.0.1')
     .option('--port <number>', 'port to listen on; 0 takes any', portArgument, 8400)
     .option('--keys <file>', `who may use it, as "onelane keys" writes it; ${KEYS_FILE} where it is there`)
-    .option('--limit <requests/per>', 'what one client may ask', limitArgument, limitArgument('100/1s'))
+    .addOption(
+      new Option('--limit <requests/per>', 'what one client may ask')
+        .argParser(limitArgument)
+        .default(limitArgument('100/1s'), '100/1s'),
+    )
     .option('--json', 'print events as JSON lines')
     .action(async (options: unknown) => run(flagsSchema.parse(options)));
 }
@@ -78,7 +83,12 @@ async function listening(
   port: number,
 ): Promise<string> {
   try {
-    return await app.listen({ host, port });
+    await app.listen({ host, port });
+    // Not the URL that fastify gives: for every address of the machine it names the loopback one.
+    const url = new URL(`http://${isIPv6(host) ? `[${host}]` : host}`);
+    const [bound] = app.addresses();
+    url.port = String(typeof bound === 'object' ? bound.port : port);
+    return url.origin;
   } catch (error) {
     throw new CliError(
       EXIT.failed,

@@ -32,7 +32,7 @@ export function keysCommand(): Command {
     )
     .action(async (name: string, options: unknown) => createOne(name, createSchema.parse(options)));
   const list = new Command('list')
-    .description('list the keys, without what they are used by')
+    .description('list the keys: their IDs, names, scopes and lanes, never what is sent as a key')
     .action((options: unknown) => listAll(fileSchema.parse(options)));
   const revoke = new Command('revoke')
     .description('make a key invalid, from the next request on')

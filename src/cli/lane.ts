@@ -22,7 +22,7 @@ type Flags = z.infer<typeof flagsSchema>;
 /** `onelane lane NAME pause|resume|override|clear|drain`: what an operator does to a lane. */
 export function laneCommand(): Command {
   return new Command('lane')
-    .description('pause, resume, override or drain a lane; holds for the whole fleet when it returns')
+    .description('pause, resume, slow down or drain a lane; holds for the whole fleet when it returns')
     .argument('<name>', 'the lane, e.g. releases, or releases/acme for a partition')
     .argument(`<${ACTS.join('|')}>`, 'what to do')
     .addOption(new Option('--by <name>', 'who does it; kept with the lane').default(userInfo().username))
@@ -30,6 +30,13 @@ export function laneCommand(): Command {
     .option('--requests <number>', 'override: requests per window', wholeNumber)
     .option('--max-in-flight <number>', 'override: calls open at once', wholeNumber)
     .option('--json', "print the lane's record as one JSON object")
+    .addHelpText(
+      'after',
+      `
+pause     no call leaves any more; resume takes it back, also where the lane paused itself
+override  sets --requests, --max-in-flight or both, in place of what lanes.yaml says; clear takes it back
+drain     nothing new gets in, what is there goes on; it can't be taken back`,
+    )
     .action(async (name: string, act: string, options: unknown) =>
       run(name, act, flagsSchema.parse(options)),
     );

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
+import { readFileSync } from 'node:fs';
 import { NamespaceNotFoundError } from '@temporalio/client';
 import { Command } from 'commander';
+import { z } from 'zod';
 import {
   BatchIdTakenError,
   BatchRefusedError,
@@ -36,6 +38,17 @@ import { workerCommand } from './worker.ts';
 
 const program = new Command('onelane')
   .description('sends every item of a batch to one quota-limited API, once, at the pace that the API allows')
+  .version(versionOf(new URL('../../package.json', import.meta.url)))
+  .addHelpText(
+    'after',
+    `
+Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and the rest of Temporal's environment configuration; without
+it, the \`onelane dev\` of this folder.
+
+Exit codes: 0 done; 1 unforeseen, or a promise did not hold; 2 wrong arguments or an unusable file, nothing was done;
+3 some items were rejected, in conflict, or did not do what was asked; 4 durable, not answered yet; 5 nothing is known
+under this name; 6 Temporal can't be reached.`,
+  )
   .exitOverride()
   .addCommand(demoCommand())
   .addCommand(devCommand())
@@ -62,6 +75,10 @@ try {
   await program.parseAsync();
 } catch (error) {
   process.exitCode = fail(error);
+}
+
+function versionOf(packageJson: URL): string {
+  return z.object({ version: z.string() }).parse(JSON.parse(readFileSync(packageJson, 'utf8'))).version;
 }
 
 /** Says what went wrong on stderr, with a stack only where nobody foresaw it. */

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { type BackfilledWindow, type MissedWindows, backfill, missedWindows } from '../client.ts';
 import { durationArgument } from './duration-argument.ts';
@@ -27,7 +27,11 @@ export function addWindowCommands(schedule: Command): void {
     .description('publish the missed windows, each once, however often it is asked for')
     .argument('<name>', 'the schedule')
     .option('--since <time>', 'from when on; since it was created by default', instantArgument)
-    .option('--wait <duration>', 'how long to wait until they are published', durationArgument, 2 * 3_600_000)
+    .addOption(
+      new Option('--wait <duration>', 'how long to wait until they are published')
+        .argParser(durationArgument)
+        .default(durationArgument('2h'), '2h'),
+    )
     .option('--json', 'print one JSON array')
     .action(async (name: string, options: unknown) => {
       const { json, wait, ...flags } = backfillSchema.parse(options);

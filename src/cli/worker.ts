@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { ConfigError, loadConfig } from '../config.ts';
 import { connectClient, connectNative } from '../connection.ts';
@@ -20,9 +20,11 @@ export function workerCommand(): Command {
   return new Command('worker')
     .description('run a worker: it dispatches batches and calls the upstreams of all lanes in the file')
     .option('--config <file>', 'the lanes', 'lanes.yaml')
-    .option('--roles <roles>', `what it does, of: ${WORKER_ROLES.join(', ')}`, rolesArgument, [
-      ...WORKER_ROLES,
-    ])
+    .addOption(
+      new Option('--roles <roles>', 'what it does, separated by commas')
+        .argParser(rolesArgument)
+        .default([...WORKER_ROLES], WORKER_ROLES.join(',')),
+    )
     .option('--send-log <file>', 'write a line for each call, for onelane audit; one file per process')
     .option('--json', 'print events as JSON lines')
     .action(async (options: unknown) => run(flagsSchema.parse(options)));

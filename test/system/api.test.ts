@@ -128,6 +128,14 @@ suite('the HTTP service as a process of its own', () => {
       assert.match(refused.stderr, /no key is configured/);
     }));
 
+  test('it says the address that it was told to listen on', () =>
+    withScene({ temporal }, async (scene) => {
+      assert.equal((await scene.run('keys', 'create', 'ci', '--scopes', 'read')).code, 0);
+      const api = await startApi(scene, temporal, '--host', '0.0.0.0');
+      assert.match(api.url, /^http:\/\/0\.0\.0\.0:[1-9]\d*$/);
+      await api.process.end('SIGTERM');
+    }));
+
   test('keys are made, listed without what they are used by, and revoked from the command line', () =>
     withScene({ temporal }, async (scene) => {
       const made = await scene.run(

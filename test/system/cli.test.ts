@@ -3,6 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { z } from 'zod';
+import packageJson from '../../package.json' with { type: 'json' };
+import { EXIT } from '../../src/cli/exit.ts';
 import type { Ended } from './support/process.ts';
 import { items, openScene, type Scene } from './support/scene.ts';
 import { useTemporal } from './support/temporal.ts';
@@ -104,6 +106,14 @@ suite('the command line, with a worker running,', () => {
       assert.equal(stdout, '');
     });
   }
+
+  test('its help says which version it is, and what its exit codes mean', async () => {
+    const version = await scene.run('--version');
+    assert.deepEqual([version.code, version.stdout], [0, packageJson.version]);
+    const help = await scene.run('--help');
+    assert.equal(help.code, 0);
+    for (const exitCode of Object.values(EXIT)) assert.match(help.stdout, new RegExp(`\\b${exitCode} \\w`));
+  });
 
   test('what nobody knows ends with 5', async () => {
     for (const [command, name, reason] of [
