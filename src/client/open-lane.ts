@@ -1,8 +1,9 @@
 import type { Client, WorkflowExecutionDescription } from '@temporalio/client';
 import { z } from 'zod';
 import { LANES_TASK_QUEUE, laneWorkflowId, parseLaneName } from '../domain/ids.ts';
-import type { LaneRecord, LastHold } from '../domain/lane-record.ts';
+import type { LaneRecord } from '../domain/lane-record.ts';
 import type { lane } from '../workflows/index.ts';
+import type { LaneOpening } from '../workflows/lane.ts';
 import { type Opened, opened } from '../workflows/lane-messages.ts';
 import { ONELANE_LANE } from '../workflows/visibility.ts';
 import { describeOrUndefined } from './key-holder.ts';
@@ -18,11 +19,11 @@ export async function openLane(client: Client, name: string, by: Opened = {}): P
   const open = description?.status.name === 'RUNNING';
   // Only a partition's lane may be about to end and has to hear of it; each signal makes a history longer.
   if (open && partition === null && by.process === undefined) return drainingBecause(description);
-  const last = await lastHoldOf(client, description);
+  const earlier = await earlierRun(client, description);
   await client.workflow.signalWithStart<typeof lane, [Opened]>('lane', {
     workflowId: laneWorkflowId(name),
     taskQueue: LANES_TASK_QUEUE,
-    args: [{ lane: base, partition, last }],
+    args: [{ lane: base, partition, ...earlier }],
     signal: opened,
     signalArgs: [by],
     // Workflow tasks are on the way of a takeover: one that a dead process holds must not cost ten seconds.
@@ -35,17 +36,17 @@ export async function openLane(client: Client, name: string, by: Opened = {}): P
 }
 
 /** What an earlier run of the lane left behind, for a run that has to begin anew. */
-async function lastHoldOf(
+async function earlierRun(
   client: Client,
   description: WorkflowExecutionDescription | undefined,
-): Promise<LastHold> {
+): Promise<Pick<LaneOpening, 'last' | 'epoch'>> {
   // Closed runs are known for the retention, which is longer than any window: nobody has called.
-  if (description === undefined) return { kind: 'none' };
-  if (description.status.name !== 'COMPLETED') return { kind: 'unknown' };
+  if (description === undefined) return { last: { kind: 'none' } };
+  if (description.status.name !== 'COMPLETED') return { last: { kind: 'unknown' } };
   const record: LaneRecord = await client.workflow
     .getHandle<typeof lane>(description.workflowId, description.runId)
     .result();
-  return record.last;
+  return { last: record.last, epoch: record.epoch };
 }
 
 const DrainingSchema = z.object({ drainingBecause: z.string() });

@@ -105,12 +105,18 @@ export type LastHold =
 const MOST_OVERRIDES = 50;
 const MOST_FINGERPRINTS = 10;
 
-export function newLaneRecord(lane: string, partition: string | null, last: LastHold): LaneRecord {
+/** @param epoch the last one of an earlier run: numbers are never given out again, since send logs are read by them */
+export function newLaneRecord(
+  lane: string,
+  partition: string | null,
+  last: LastHold,
+  epoch: number,
+): LaneRecord {
   return {
     lane,
     partition,
     version: 0,
-    epoch: 0,
+    epoch,
     holder: null,
     closedUntilMs: 0,
     closedBecause: '',

@@ -35,6 +35,8 @@ export interface LaneOpening {
   readonly lane: string;
   readonly partition: string | null;
   readonly last: LastHold;
+  /** the last one that an earlier run gave out; absent where there was none, or nothing is known of it */
+  readonly epoch?: number;
   /** from the run that continued as new */
   readonly record?: LaneRecord;
 }
@@ -56,7 +58,8 @@ export interface LaneOpening {
  * @returns the record of a partition's lane that ended because nothing was left to do in it
  */
 export async function lane(opening: LaneOpening): Promise<LaneRecord> {
-  const record = opening.record ?? newLaneRecord(opening.lane, opening.partition, opening.last);
+  const record =
+    opening.record ?? newLaneRecord(opening.lane, opening.partition, opening.last, opening.epoch ?? 0);
   const desk = new LaneDesk(record);
   for (;;) {
     setCurrentDetails('Waits for a process to stand by for it.');

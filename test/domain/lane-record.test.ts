@@ -43,11 +43,11 @@ const REPORT: HoldReport = {
 };
 const OVERRIDE = { by: 'ada', reason: 'why', atMs: NOW_MS };
 
-const fresh = () => newLaneRecord('releases', null, { kind: 'none' });
+const fresh = () => newLaneRecord('releases', null, { kind: 'none' }, 0);
 
 describe('the record of a lane', () => {
   it('of an earlier run that nobody knows of begins with a probe, a new one without', () => {
-    assert.equal(newLaneRecord('releases', null, { kind: 'unknown' }).probing, true);
+    assert.equal(newLaneRecord('releases', null, { kind: 'unknown' }, 0).probing, true);
     assert.equal(fresh().probing, false);
   });
 

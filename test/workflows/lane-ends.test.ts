@@ -94,7 +94,7 @@ async function untilEnded(name: string): Promise<void> {
   });
 }
 
-test("an idle partition's lane ends, and comes back with its window", async () => {
+test("an idle partition's lane ends, and comes back with its window and under the next epoch", async () => {
   await withFleet(stage, 'idle/acme', async ({ name, standBy }) => {
     const a = await standBy('a', { idleAfterMs: 300 });
     const hold = await a.holdOf(1);
@@ -104,6 +104,7 @@ test("an idle partition's lane ends, and comes back with its window", async () =
     await openLane(stage.client, name);
     await until('it is held again', () => a.holds.length === 2);
     assert.deepEqual(a.holds[1]?.order.last, { kind: 'handedOver', window: WINDOW });
+    assert.equal(a.holds[1].order.epoch, 2);
   });
 });
 
