@@ -6,6 +6,7 @@ import type { lane } from '../workflows/index.ts';
 import type { LaneOpening } from '../workflows/lane.ts';
 import { type Opened, opened } from '../workflows/lane-messages.ts';
 import { ONELANE_LANE } from '../workflows/visibility.ts';
+import { readHistory } from './history.ts';
 import { describeOrUndefined } from './key-holder.ts';
 
 /**
@@ -42,11 +43,28 @@ async function earlierRun(
 ): Promise<Pick<LaneOpening, 'last' | 'epoch'>> {
   // Closed runs are known for the retention, which is longer than any window: nobody has called.
   if (description === undefined) return { last: { kind: 'none' } };
-  if (description.status.name !== 'COMPLETED') return { last: { kind: 'unknown' } };
+  if (description.status.name !== 'COMPLETED')
+    return { last: { kind: 'unknown' }, epoch: await lastEpochOf(client, description) };
   const record: LaneRecord = await client.workflow
     .getHandle<typeof lane>(description.workflowId, description.runId)
     .result();
   return { last: record.last, epoch: record.epoch };
+}
+
+const EpochSchema = z.object({ epoch: z.number() });
+const OpeningSchema = z.object({ epoch: z.number().default(0), record: EpochSchema.default({ epoch: 0 }) });
+
+/** The last epoch that a run gave out which was terminated, or ended in another way that leaves no result. */
+async function lastEpochOf(
+  client: Client,
+  { workflowId, runId }: WorkflowExecutionDescription,
+): Promise<number> {
+  const { input, activityInputs } = await readHistory(client, workflowId, runId);
+  const { epoch, record } = OpeningSchema.parse(input);
+  const held = activityInputs.flatMap(({ activityType, input: order }) =>
+    activityType === 'holdLane' ? [EpochSchema.parse(order).epoch] : [],
+  );
+  return Math.max(epoch, record.epoch, ...held);
 }
 
 const DrainingSchema = z.object({ drainingBecause: z.string() });

@@ -48,6 +48,11 @@ export class LaneHold {
   /** resolves when nothing of this hold is left, its old consumer included */
   readonly ended: Promise<void>;
 
+  /** Whether it ended because the lease was lost, so that nobody was given the lane by us. */
+  get isLost(): boolean {
+    return this.#lease.lost.aborted;
+  }
+
   constructor(parts: LaneHoldParts) {
     const { config, order, taskToken, client, clock, connection, say, reach, sendLog, process } = parts;
     this.#parts = parts;

@@ -4,6 +4,7 @@ import type { Client } from '@temporalio/client';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { type NativeConnection, Worker } from '@temporalio/worker';
 import type { ProcessActivities, StandbyActivities } from '../activities/contract.ts';
+import { openLane } from '../client/open-lane.ts';
 import { parseLaneName, processTaskQueue, standbyTaskQueue } from '../domain/ids.ts';
 import type { Claimant } from '../domain/lane-record.ts';
 import { type LaneConfig, configOfPartition } from '../domain/policy.ts';
@@ -21,6 +22,8 @@ const ONE_POLL = { type: 'simple-maximum', maximum: 1 } as const;
 const ASK_AGAIN_MS = 50;
 /** Only a process with another file can answer; nobody may have one. */
 const OTHER_FILE_MS = 5_000;
+/** Until then the server is away, most of all. */
+const REOPEN_AFTER_MS = 1_000;
 /** A claim is to be answered within a second. */
 const BEATS_WITHIN_MS = 500;
 
@@ -42,6 +45,7 @@ export class StandBy {
   readonly #parts: StandByParts;
   readonly #holds = new Map<string, LaneHold>();
   #stoppedBecause: string | null = null;
+  readonly #stopping = new AbortController();
   #standing: Worker[] = [];
   #process: Worker | undefined;
   #fail: (error: unknown) => void = () => undefined;
@@ -82,6 +86,7 @@ export class StandBy {
   /** Stops claiming first, then gives back what it holds, and only then stops the rest. */
   async stop(because: string): Promise<void> {
     this.#stoppedBecause = because;
+    this.#stopping.abort();
     for (const worker of this.#standing) if (worker.getState() === 'RUNNING') worker.shutdown();
     const holds = [...this.#holds.values()];
     for (const hold of holds) hold.release(because);
@@ -137,11 +142,27 @@ export class StandBy {
     const { taskToken } = Context.current().info;
     const hold = new LaneHold({ ...parts, config, order, taskToken });
     this.#holds.set(order.name, hold);
-    hold.ended.then(
-      () => this.#holds.delete(order.name),
-      (error: unknown) => this.#fail(error),
-    );
+    this.#untilEnded(hold, order.name).catch((error: unknown) => this.#fail(error));
     throw new CompleteAsyncError();
+  }
+
+  async #untilEnded(hold: LaneHold, name: string): Promise<void> {
+    await hold.ended;
+    this.#holds.delete(name);
+    if (hold.isLost) await this.#reopen(name);
+  }
+
+  /** Its workflow may have been terminated under us. Its items would wait for ever, since nobody else would notice. */
+  async #reopen(name: string): Promise<void> {
+    const { client, clock } = this.#parts;
+    while (this.#stoppedBecause === null)
+      try {
+        await openLane(client, name);
+        return;
+      } catch {
+        // Temporal is away, which whoever held a lane has said.
+        await clock.sleep(REOPEN_AFTER_MS, this.#stopping.signal);
+      }
   }
 
   #holdOf(name: string, epoch: number): LaneHold {

@@ -63,6 +63,20 @@ test('a process that is told to stop gives its lane back, and another takes it u
   await other;
 });
 
+test('a lane whose workflow is terminated is opened again by its holder, under the next epoch', async () => {
+  const said: string[] = [];
+  const a = await standBy('a', config('ended'), said);
+  const running = a.run();
+  await openLane(stage.client, 'ended');
+  for (const epoch of [1, 2]) {
+    await until('a holds it', () => said.includes(`lane ended is held by this process, epoch ${epoch}`));
+    await stage.client.workflow.getHandle(laneWorkflowId('ended')).terminate('by mistake');
+  }
+  await until('a holds it again', () => said.includes('lane ended is held by this process, epoch 3'));
+  await a.stop('SIGTERM');
+  await running;
+});
+
 test('a lane that the file at hand does not know is left to others', async () => {
   const said: string[] = [];
   const a = await standBy('other', config('whole'), said);
