@@ -40,14 +40,15 @@ function storyTable(stories: readonly ToldStory[]): string {
   return table(['what the upstream did', 'to', 'attempts', 'what became of it'], rows);
 }
 
-/** The last of an item's attempts decides, so that verdict comes last. */
-function attemptsOf({ attempts, evidence }: ItemRecord): string {
-  const rank = (verdict: string) => (verdict === evidence?.verdict ? 1 : 0);
-  return Object.entries(attempts)
-    .filter(([, count]) => count > 0)
-    .sort(([a], [b]) => rank(a) - rank(b))
-    .map(([verdict, count]) => (count === 1 ? verdict : `${count} ${verdict}`))
-    .join(', ');
+/** What its calls ended as, in their order; several in a row that ended alike are one word. */
+export function attemptsOf({ trail }: Pick<ItemRecord, 'trail'>): string {
+  const runs: { verdict: string; count: number }[] = [];
+  for (const { verdict } of trail) {
+    const last = runs.at(-1);
+    if (last?.verdict === verdict) last.count++;
+    else runs.push({ verdict, count: 1 });
+  }
+  return runs.map(({ verdict, count }) => (count === 1 ? verdict : `${count} ${verdict}`)).join(', ');
 }
 
 function endOf({ state, receipt, evidence }: ItemRecord): string {
