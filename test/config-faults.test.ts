@@ -153,6 +153,12 @@ describe('a file that is no lanes.yaml', () => {
     }
   });
 
+  it('that is no YAML at all is told by its first faults, and how many there are', () => {
+    const found = faults('a: b\n'.concat('c: d: e\n'.repeat(50)));
+    assert.equal(found.length, 11);
+    assert.match(found.at(-1) ?? '', /^: and \d+ more like these$/);
+  });
+
   it('a name that stands twice is refused with line and column', () => {
     assert.deepEqual(faults('lanes: {}\nlanes: {}\n'), [': line 2, column 1: Map keys must be unique']);
     assert.match(

@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { type Document, type YAMLError, LineCounter, isScalar, parseDocument, visit } from 'yaml';
 import { ConfigError, type Fault, fault } from './faults.ts';
 
+/** What is wrong once makes a parser stumble all the way down; a file that is no YAML at all has hundreds. */
+const MOST_ERRORS = 10;
+
 /**
  * Reads a YAML file into plain values.
  *
@@ -20,9 +23,12 @@ export function readYaml(file: string): unknown {
     const { line, col } = lines.linePos(offset);
     return `line ${line}, column ${col}`;
   };
-  const faults: Fault[] = [...document.errors, ...document.warnings].map((error) =>
-    fault([], `${where(error.pos[0])}: ${withoutSource(error)}`),
-  );
+  const errors = [...document.errors, ...document.warnings];
+  const faults: Fault[] = errors
+    .slice(0, MOST_ERRORS)
+    .map((error) => fault([], `${where(error.pos[0])}: ${withoutSource(error)}`));
+  if (errors.length > MOST_ERRORS)
+    faults.push(fault([], `and ${errors.length - MOST_ERRORS} more like these`));
   visit(document, {
     Scalar(position, node) {
       // zod skips this name, so that what stands under it would be ignored.
