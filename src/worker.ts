@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inspect } from 'node:util';
 import type { Client } from '@temporalio/client';
 import {
   DefaultLogger,
-  type LogEntry,
   type NativeConnection,
   Runtime,
   Worker,
@@ -24,6 +22,7 @@ import { StandBy } from './lane/stand-by.ts';
 import type { Reach } from './lane/upstream.ts';
 import type { WorkerRole } from './worker-roles.ts';
 import { workflowCode } from './workflow-bundle.ts';
+import { logToStderr } from './worker-log.ts';
 
 /** It takes a moment, and longer only while Temporal can't be reached; then lanes can't be given back either. */
 const DESK_ENDS_WITHIN_MS = 2_000;
@@ -56,14 +55,6 @@ export function installRuntime(): void {
     // Signals are ours: the SDK would stop every part at once, and lanes have to be given back first.
     shutdownSignals: [],
   });
-}
-
-function logToStderr({ level, message, meta }: LogEntry): void {
-  // A lane's consumer runs activities only, which is as it should be.
-  if (message.startsWith('No workflows registered')) return;
-  process.stderr.write(
-    `[${level}] ${message} ${meta === undefined ? '' : inspect(meta, { breakLength: Infinity })}\n`,
-  );
 }
 
 export interface WorkerParts {

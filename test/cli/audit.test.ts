@@ -80,7 +80,7 @@ describe('onelane audit', () => {
       '  3 succeeded, 1 throttled, 0 without an end in the logs',
     ]);
     assert.match(out, /2 epochs, 1 takeover, 0 handovers/);
-    assert.match(out, /quota \(at most 2 in any window\): ok/);
+    assert.match(out, /quota \(most seen in any window: 2\): ok/);
     assert.match(
       out,
       /early probe after a crash, as allowed: 20\d\d-.*Z {2}key-0 {2}\(call 2:2, epoch 2, process-2\)/,
@@ -93,7 +93,7 @@ describe('onelane audit', () => {
     assert.equal(code, 1);
     assert.match(
       out,
-      /in flight \(at most 2 open\): 1 violation\n {4}2 calls were open at once, where maxInFlight was 1\n/,
+      /in flight \(most seen open: 2\): 1 violation\n {4}2 calls were open at once, where maxInFlight was 1\n/,
     );
     assert.match(out, /key-0 {2}\(call 1:1, epoch 1, process-1\)/);
     assert.match(out, /same bytes per key: 1 violation/);
