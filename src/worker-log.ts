@@ -22,8 +22,8 @@ export function logToStderr({ level, message, meta }: LogEntry): void {
 function detailsOf(meta: LogEntry['meta']): string {
   if (meta === undefined) return '';
   const { error, activityType, workflowType, workflowId } = LoggedSchema.parse(meta);
-  // Workflows fail in a context of their own, where classes are others.
-  if (isNativeError(error) && error.name === 'ApplicationFailure')
+  // Workflows fail in a thread of their own: of an error's class nothing is left but how its stack begins.
+  if (isNativeError(error) && error.stack?.startsWith('ApplicationFailure'))
     return `: ${activityType ?? workflowType} of ${workflowId}: ${error.message}`;
   return ` ${inspect(meta, { breakLength: Infinity })}`;
 }
