@@ -20,7 +20,7 @@ export function startProgress(shown: 'none' | { readonly total: number | undefin
   const format =
     total === undefined
       ? '{value} items answered, {rate}/s'
-      : '{bar} {value} of {total} items answered, {rate}/s, {eta_formatted} left';
+      : '{bar} {value} of {total} items answered, {rate}/s, {left} left';
   const bar = new SingleBar({ format, clearOnComplete: true, barsize: 24 }, Presets.shades_classic);
   let answered = 0;
   const begunAtMs = performance.now();
@@ -34,14 +34,22 @@ export function startProgress(shown: 'none' | { readonly total: number | undefin
     process.kill(process.pid, signal);
   };
   for (const signal of SIGNALS) process.once(signal, onSignal);
-  bar.start(total ?? 0, 0, { rate: '-' });
+  bar.start(total ?? 0, 0, { rate: '-', left: '-' });
   return {
     isShown: true,
     add(items) {
       const seconds = (performance.now() - begunAtMs) / 1_000;
       answered += items;
-      bar.update(answered, { rate: (answered / seconds).toFixed(1) });
+      const rate = answered / seconds;
+      bar.update(answered, {
+        rate: rate.toFixed(1),
+        left: describeSeconds(((total ?? 0) - answered) / rate),
+      });
     },
     end,
   };
+}
+
+function describeSeconds(seconds: number): string {
+  return seconds < 100 ? `${Math.ceil(seconds)}s` : `${Math.ceil(seconds / 60)}m`;
 }

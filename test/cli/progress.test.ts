@@ -28,5 +28,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
     const [noWrap, wrap] = ['\u001b[?7l', '\u001b[?7h'].map((code) => stderr.lastIndexOf(code));
     assert.ok(noWrap !== undefined && wrap !== undefined && noWrap >= 0, 'the bar was shown');
     assert.ok(wrap > noWrap, 'lines wrap again');
+    assert.match(stderr, / 0 of 3000 items answered, -\/s, - left/, 'nothing is known yet');
+    assert.match(stderr, / 500 of 3000 items answered, [\d.]+\/s, \d+[sm] left/);
     assert.match(stderr, /stopped with 500 items answered; the same command again goes on\n$/);
   });
