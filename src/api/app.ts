@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import fastifyRateLimit from '@fastify/rate-limit';
 import type { Client } from '@temporalio/client';
 import fastify, { type FastifyInstance } from 'fastify';
@@ -8,6 +7,7 @@ import { failWith, sendProblem } from './fail.ts';
 import { takeJsonBodies } from './json-body.ts';
 import type { KeyRing } from './key-ring.ts';
 import { refuseForeign } from './local-only.ts';
+import { Malformed } from './malformed.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { describeApi } from './openapi.ts';
 import { ProblemError } from './problems.ts';
@@ -18,6 +18,7 @@ import { itemRoutes } from './routes/items.ts';
 import { laneRoutes } from './routes/lanes.ts';
 import { queueRoutes } from './routes/queue.ts';
 import { uploadRoutes } from './routes/uploads.ts';
+import { mustBeClear } from './said-once.ts';
 
 /** A page of a batch is at most 1 MiB; there may be as much white space around it. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -45,6 +46,7 @@ export function typed(app: FastifyInstance) {
 
 /** The HTTP service: it validates, enqueues, and tells what became of it. All that lasts is in Temporal. */
 export async function createApi({ client, keys, limit, say }: ApiOptions): Promise<FastifyInstance> {
+  const malformed = new Malformed();
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
@@ -54,9 +56,12 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
     frameworkErrors: (error, request, reply) => {
       failWith(say)(error, request, reply);
     },
-    clientErrorHandler,
+    clientErrorHandler: (error, socket) => malformed.answer(error, socket),
+    // Its own answer is no problem document.
+    http: { requireHostHeader: false },
   });
   app.server.headersTimeout = HEADERS_WITHIN_MS;
+  malformed.watch(app.server);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(failWith(say));
@@ -64,6 +69,7 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
     sendProblem(reply, new ProblemError('not-found', `${request.method} ${request.url}: no such path`)),
   );
   takeJsonBodies(app);
+  app.addHook('onRequest', async (request) => mustBeClear(request));
   if (keys === null) app.addHook('onRequest', async (request) => refuseForeign(request));
   await describeApi(app);
   const routesAreComplete = refuseOtherMethods(app);
@@ -91,23 +97,3 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
   routesAreComplete();
   return app;
 }
-
-/** What is no HTTP, or too much of it, never becomes a request. */
-function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [line, kind] = STATUS_LINES[error.code ?? ''] ?? (['400 Bad Request', 'bad-request'] as const);
-  const { document } = new ProblemError(kind, 'the request is no HTTP that this service understands');
-  const body = JSON.stringify({ ...document, status: Number(line.slice(0, 3)) });
-  socket.end(
-    `HTTP/1.1 ${line}\r\nContent-Type: application/problem+json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
-}
-
-const STATUS_LINES: Readonly<Record<string, readonly [string, 'bad-request' | 'timeout' | 'too-large']>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'timeout'],
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'too-large'],
-};

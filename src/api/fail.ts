@@ -24,7 +24,7 @@ const RETRY_AFTER_SECONDS = 5;
 /** Answers with the problem document for whatever was thrown. Nothing but the unforeseen is told to `say`. */
 export function failWith(say: (line: string) => void) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
-    const problem = problemOf(error);
+    const problem = problemOf(error, request);
     if (problem.status >= 500) say(`${request.method} ${request.url}: ${inFull(error, problem)}`);
     return sendProblem(reply, problem);
   };
@@ -34,9 +34,11 @@ export function sendProblem(reply: FastifyReply, { status, headers, document }: 
   return reply.code(status).headers(headers).type(PROBLEM_TYPE).serializer(JSON.stringify).send(document);
 }
 
-function problemOf(error: unknown): ProblemError {
+function problemOf(error: unknown, request: FastifyRequest): ProblemError {
   if (error instanceof ProblemError) return error;
   if (hasZodFastifySchemaValidationErrors(error)) return invalid(error);
+  if (error instanceof BatchRefusedError && error.isTooLarge)
+    return new ProblemError('too-large', error.message);
   if (error instanceof NotFoundError) return new ProblemError('not-found', error.message);
   if (error instanceof BatchIdTakenError) return new ProblemError('batch-id-taken', error.message);
   if (error instanceof BatchRefusedError) return new ProblemError('batch-refused', error.message);
@@ -46,7 +48,7 @@ function problemOf(error: unknown): ProblemError {
   const code = grpcCodeOf(error);
   if (code !== undefined && code !== GRPC.invalidArgument)
     return away(`Temporal did not answer (gRPC status ${code}); ask again, which does nothing twice`);
-  return problemOfFastify(error) ?? new ProblemError('unforeseen', 'see the log of this service');
+  return problemOfFastify(error, request) ?? new ProblemError('unforeseen', 'see the log of this service');
 }
 
 /** What somebody has to mend, or what mends itself. */
@@ -68,9 +70,11 @@ function invalid(error: {
 }) {
   const context = error.validationContext ?? 'request';
   const errors = error.validation.map((one) => faultOf(one, CONTEXTS[context] ?? context));
-  const kind: ProblemKind = errors.some(({ field }) => field === 'header.idempotency-key')
+  const kind = errors.some(({ field }) => field === 'header.idempotency-key')
     ? 'no-idempotency-key'
-    : 'bad-request';
+    : error.validation.every(holdsTooMuch)
+      ? 'too-large'
+      : 'bad-request';
   return new ProblemError(kind, errors.map(({ field, message }) => `${field}: ${message}`).join('; '), {
     errors,
   });
@@ -81,6 +85,11 @@ const CONTEXTS: Readonly<Record<string, string>> = {
   querystring: 'query',
   params: 'path',
 };
+
+/** More items than a page may have. */
+function holdsTooMuch({ keyword, instancePath }: ZodFastifySchemaValidationError): boolean {
+  return keyword === 'too_big' && ['/items', '/messages'].includes(instancePath);
+}
 
 /** The validator tells where as a JSON pointer. */
 function faultOf({ instancePath, message }: ZodFastifySchemaValidationError, context: string): RequestFault {
@@ -95,11 +104,23 @@ function faultOf({ instancePath, message }: ZodFastifySchemaValidationError, con
 }
 
 /** Fastify's own refusals, which come with a status. */
-function problemOfFastify(error: unknown): ProblemError | undefined {
+function problemOfFastify(error: unknown, request: FastifyRequest): ProblemError | undefined {
   if (!isFastifyError(error)) return undefined;
   const { statusCode = 500, message } = error;
   if (statusCode >= 500) return undefined;
+  if (statusCode === 415) return wrongMediaType(request);
   return new ProblemError(KIND_OF_STATUS[statusCode] ?? 'bad-request', message);
+}
+
+function wrongMediaType({ headers, routeOptions }: FastifyRequest): ProblemError {
+  const { consumes = ['application/json'] } = routeOptions.schema ?? {};
+  const message = `expected ${consumes.join(' or ')}, got ${quotedType(headers['content-type'])}`;
+  const field = 'header.content-type';
+  return new ProblemError('wrong-media-type', `${field}: ${message}`, { errors: [{ field, message }] });
+}
+
+function quotedType(type = ''): string {
+  return type === '' ? 'none' : `"${type}"`;
 }
 
 const KIND_OF_STATUS: Readonly<Record<number, ProblemKind>> = {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { ProblemError } from './problems.ts';
+import { hostOf } from './said-once.ts';
 
 const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i;
 
@@ -15,8 +16,10 @@ export function isLoopback(address: string): boolean {
  *
  * @throws ProblemError
  */
-export function refuseForeign({ method, headers }: FastifyRequest): void {
-  const { host = '', origin } = headers;
+export function refuseForeign(request: FastifyRequest): void {
+  const { method, headers } = request;
+  const host = hostOf(request);
+  const { origin } = headers;
   // As it stands: what a URL's parser makes of it may be somebody else's name.
   if (!LOOPBACK_HOST.test(host))
     throw foreign('host', `expected a loopback name, since no key is configured, got "${host}"`);

@@ -1,8 +1,9 @@
-import type { FastifyInstance, HTTPMethods } from 'fastify';
-import { sendProblem } from './fail.ts';
+import { METHODS } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { ProblemError } from './problems.ts';
 
-const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'];
+/** That of tunnels never becomes a request. */
+const ALL = METHODS.filter((method) => method !== 'CONNECT');
 
 /**
  * Answers 405 with `Allow` where a path is known and the method isn't.
@@ -10,6 +11,8 @@ const METHODS: readonly HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 
  * @returns to be called when all routes are there
  */
 export function refuseOtherMethods(app: FastifyInstance): () => void {
+  for (const method of ALL)
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: true });
   const methodsOf = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methodsOf.get(url) ?? new Set();
@@ -18,19 +21,19 @@ export function refuseOtherMethods(app: FastifyInstance): () => void {
   });
   return () => {
     for (const [url, known] of methodsOf) {
-      const others = METHODS.filter((method) => !known.has(method));
-      const allow = METHODS.filter((method) => known.has(method)).join(', ');
+      const others = ALL.filter((method) => !known.has(method));
+      const allow = ALL.filter((method) => known.has(method)).join(', ');
       app.route({
         url,
         method: others,
         schema: { hide: true },
-        handler: (request, reply) =>
-          sendProblem(
-            reply,
-            new ProblemError('method-not-allowed', `${request.method}: expected one of ${allow}`, {
-              headers: { Allow: allow },
-            }),
-          ),
+        // Before anybody looks at its body.
+        onRequest: async ({ method }) => {
+          throw new ProblemError('method-not-allowed', `${method}: expected one of ${allow}`, {
+            headers: { Allow: allow },
+          });
+        },
+        handler: () => {},
       });
     }
   };

@@ -13,6 +13,7 @@ const PROBLEMS = {
   refused: { status: 409, title: 'What was asked does not go with where it stands' },
   'too-large': { status: 413, title: 'The request is too large' },
   'wrong-media-type': { status: 415, title: 'The body has another media type than expected' },
+  'expectation-failed': { status: 417, title: 'Something is expected that is not done here' },
   'batch-id-taken': { status: 422, title: 'The Idempotency-Key belongs to a batch with other content' },
   'batch-refused': { status: 422, title: 'The batch as a whole cannot be dispatched' },
   'messages-refused': { status: 422, title: 'Some messages were not admitted; the others stand' },

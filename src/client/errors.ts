@@ -3,6 +3,13 @@ import type { ItemAnswer } from '../domain/orders.ts';
 /** The batch as a whole can't be dispatched, and none of its items was started. Mend what the message names. */
 export class BatchRefusedError extends Error {
   override readonly name = 'BatchRefusedError';
+  /** it holds more items or bytes than a page may */
+  readonly isTooLarge: boolean;
+
+  constructor(message: string, { isTooLarge = false } = {}) {
+    super(message);
+    this.isTooLarge = isTooLarge;
+  }
 }
 
 /** The batchId belongs to a batch with other content. Publish under another one. */

@@ -75,7 +75,7 @@ export async function publishPage(
   whole: string | null,
 ): Promise<Published> {
   const parsed = parseBatch({ ...input, items: input.items.map(carriable) });
-  if (!parsed.ok) throw new BatchRefusedError(parsed.reason);
+  if (!parsed.ok) throw new BatchRefusedError(parsed.reason, parsed);
   const { batch } = parsed;
   const content = contentHash(batch);
   const asking: Asking = { batch, content, whole: whole ?? (batch.page === undefined ? content : null) };

@@ -39,15 +39,24 @@ export const BatchSchema = z.strictObject({
 });
 export type Batch = z.infer<typeof BatchSchema>;
 
+export type ParsedBatch =
+  { ok: true; batch: Batch } | { ok: false; reason: string; /** of items or bytes */ isTooLarge: boolean };
+
 /** Parses a batch, or says all that is wrong with it as a whole. */
-export function parseBatch(input: unknown): { ok: true; batch: Batch } | { ok: false; reason: string } {
+export function parseBatch(input: unknown): ParsedBatch {
   const parsed = BatchSchema.safeParse(input);
-  if (!parsed.success) return { ok: false, reason: describeIssues(parsed.error, 'batch') };
+  if (!parsed.success) {
+    const isTooLarge = parsed.error.issues.some(
+      ({ code, path }) => code === 'too_big' && path.length === 1 && path[0] === 'items',
+    );
+    return { ok: false, reason: describeIssues(parsed.error, 'batch'), isTooLarge };
+  }
   const bytes = utf8Length(canonicalText(bounded(parsed.data.items)));
   if (bytes > MAX_PAGE_BYTES)
     return {
       ok: false,
       reason: `items: expected at most ${MAX_PAGE_BYTES} bytes (1 MiB) in one page, got ${bytes}`,
+      isTooLarge: true,
     };
   return { ok: true, batch: parsed.data };
 }

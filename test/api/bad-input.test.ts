@@ -33,7 +33,6 @@ test('each field that is wrong is named, with what was expected', async () => {
     [{ lane: 'releases', items: [] }, 'body.items'],
     [{ lane: 'releases', items: {} }, 'body.items'],
     [{ lane: 'releases', items: 'a' }, 'body.items'],
-    [{ lane: 'releases', items: Array.from({ length: 501 }, () => 1) }, 'body.items'],
     [{ ...BODY, publisher: 'somebody else' }, 'body'],
     [[], 'body'],
     ['null', 'body'],
