@@ -53,6 +53,10 @@ export const BatchAnswerSchema = z
     workflow: z
       .string()
       .describe("Temporal's status of the batch's own workflow; its items may go on without it"),
+    failure: z
+      .string()
+      .nullable()
+      .describe('why its workflow failed: refused as a whole, it is pending until it is published again'),
     from: z
       .enum(['workflow', 'history'])
       .describe('history: no worker answered, so the answer is put together from its history and its items'),
@@ -84,6 +88,7 @@ export const BatchReportSchema: z.ZodType<BatchReport> = z
     lane: z.string(),
     owner: z.string().nullable().describe('of the lane: whom to ask about what is parked'),
     publisher: z.string().nullable(),
+    failure: z.string().nullable().describe('why one of its pages was refused as a whole'),
     held: NamedSchema.nullable().describe('who paused it, and why'),
     discarded: NamedSchema.nullable().describe('who discarded what was left of it, and why'),
     extent: z.object({ pages, arrived: count, absentPages: z.array(count), total: pages }),

@@ -18,12 +18,13 @@ function cellsOf({ position, key, admission, state, receipt, by, reason }: Repor
 }
 
 function summary(report: BatchReport): string[] {
-  const { batchId, lane, owner, publisher, counts, extent, held, discarded, faults } = report;
+  const { batchId, lane, owner, publisher, counts, extent, failure, held, discarded, faults } = report;
   const { published, accepted, duplicate, conflict, rejected, pending, absent } = counts;
   const { succeeded, parked, terminated, open } = counts;
   return [
     `batch ${batchId}, lane ${lane}, owned by ${owner ?? '-'}, published by ${publisher ?? '-'}`,
     `pages: ${extent.arrived} of ${extent.pages ?? 'a number not told yet'}${absentPages(report)}`,
+    ...(failure === null ? [] : [failureLine(failure)]),
     ...(held === null ? [] : [`paused by ${held.by}: ${held.reason}`]),
     ...(discarded === null ? [] : [`discarded by ${discarded.by}: ${discarded.reason}`]),
     `published ${published} = ${accepted} accepted + ${duplicate} duplicate + ${conflict} conflict + ` +
@@ -33,6 +34,10 @@ function summary(report: BatchReport): string[] {
     report.addsUp ? 'adds up: yes' : `adds up: no\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
     ...(open === 0 ? [] : [drainOf(report)]),
   ];
+}
+
+export function failureLine(failure: string): string {
+  return `refused: ${failure}; nothing of it goes on until it is published again`;
 }
 
 function absentPages({ extent: { absentPages: pages, total } }: BatchReport): string {

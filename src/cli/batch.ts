@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { type BatchStatus, batchReport, batchStatus } from '../client.ts';
-import { describeReport } from './batch-report-text.ts';
+import { describeReport, failureLine } from './batch-report-text.ts';
 import { CliError, EXIT } from './exit.ts';
 import { operateOnBatch } from './operate-on-batch.ts';
 import { print, table } from './print.ts';
@@ -58,13 +58,15 @@ async function report(batchId: string, { json }: Flags): Promise<void> {
   const found = await withClient((client) => batchReport(client, batchId));
   print(json, found, () => describeReport(found));
   if (!found.addsUp) process.exitCode = EXIT.failed;
+  else if (found.failure !== null) process.exitCode = EXIT.itemsRefused;
   else process.exitCode = found.counts.pending + found.extent.absentPages.length > 0 ? EXIT.pending : EXIT.ok;
 }
 
 async function show(batchId: string, { page, json }: Flags): Promise<void> {
   const status = await withClient((client) => batchStatus(client, batchId, page));
   print(json, status, () => describe(status));
-  process.exitCode = status.admitted ? EXIT.ok : EXIT.pending;
+  if (status.failure !== null) process.exitCode = EXIT.itemsRefused;
+  else process.exitCode = status.admitted ? EXIT.ok : EXIT.pending;
 }
 
 function describe(status: BatchStatus): string {
@@ -75,12 +77,13 @@ function describe(status: BatchStatus): string {
       'reason' in admission ? admission.reason : 'state' in admission ? `already ${admission.state}` : '';
     return [String(admission.position), key, admission.admission, state ?? '', note];
   });
-  const { counts: sums, held, discarded } = status;
+  const { counts: sums, failure, held, discarded } = status;
   const counts = Object.entries(sums).filter(([, count]) => count > 0);
   const told = status.from === 'workflow' ? '' : ' (no worker answered: put together from history)';
   return [
     table(['#', 'key', 'admission', 'state', ''], rows),
     `batch ${status.batchId}, lane ${status.lane}, its workflow is ${status.workflow}${told}`,
+    ...(failure === null ? [] : [failureLine(failure)]),
     ...(held === null ? [] : [`paused by ${held.by}: ${held.reason}`]),
     ...(discarded === null ? [] : [`discarded by ${discarded.by}: ${discarded.reason}`]),
     counts.map(([name, count]) => `${count} ${name}`).join(', '),

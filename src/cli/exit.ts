@@ -5,7 +5,7 @@ export const EXIT = {
   failed: 1,
   /** wrong arguments, or a file that cannot be used: nothing was done */
   usage: 2,
-  /** the batch stands, but some of its items were rejected or in conflict, or did not do what an operator asked */
+  /** the batch stands, but some of its items were rejected or in conflict, or did not do what an operator asked, or all of it was refused */
   itemsRefused: 3,
   /** the batch is durable, but nobody has answered yet */
   pending: 4,

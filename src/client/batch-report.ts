@@ -28,6 +28,8 @@ export interface BatchReport extends BatchOrders {
   /** who answers for the lane, and so for what is parked; null while no page has been dispatched */
   readonly owner: string | null;
   readonly publisher: string | null;
+  /** why the workflow of one of its pages failed: what is pending there is until the batch is published again */
+  readonly failure: string | null;
   readonly extent: ReportExtent;
   readonly counts: ReportCounts;
   readonly addsUp: boolean;
@@ -60,6 +62,7 @@ export async function batchReport(client: Client, batchId: string): Promise<Batc
     lane: first.about.lane,
     owner: told('owner'),
     publisher: told('publisher'),
+    failure: told('failure'),
     held,
     discarded: told('discarded'),
     extent: extentOf(pages),
@@ -75,6 +78,7 @@ interface About extends BatchOrders {
   readonly lane: string;
   readonly owner: string | null;
   readonly publisher: string | null;
+  readonly failure: string | null;
 }
 
 interface ArrivedPage extends ReportPage {
@@ -99,6 +103,7 @@ async function reportPage(client: Client, arrived: BatchPage): Promise<ArrivedPa
       lane: batch.lane,
       owner: plan?.policy.owner ?? null,
       publisher: batch.publisher ?? null,
+      failure: status.failure,
       held,
       discarded,
     },

@@ -15,6 +15,7 @@ import { batchFromItems } from './batch-from-items.ts';
 import { NotFoundError } from './errors.ts';
 import { describeOrUndefined, keyHolder } from './key-holder.ts';
 import { type ReadBatch, readBatch } from './read-batch.ts';
+import { whyFailed } from './workflow-failure.ts';
 
 /** A worker answers a query within milliseconds; after this long none is there, or it is far behind. */
 const QUERY_WITHIN_MS = 5_000;
@@ -28,6 +29,8 @@ export interface BatchStatus extends BatchProgress {
   readonly pages: number | null;
   /** Temporal's status of the batch's own workflow, e.g. RUNNING; its items may go on without it */
   readonly workflow: string;
+  /** why its workflow failed: it was refused as a whole, and is `pending` until it is published again; else null */
+  readonly failure: string | null;
   /**
    * `workflow`: told by the batch's own workflow. `history`: no worker answered, or the workflow was ended
    * from outside, so the answer is put together from its history and from its items.
@@ -51,7 +54,9 @@ export async function statusOf(
 ): Promise<BatchStatus> {
   const told = await toldByWorkflow(client, description);
   const { publisher = null, page = 0 } = read.batch;
-  const about = { publisher, page, pages: pagesOf(read.batch), workflow: description.status.name };
+  const { workflowId, runId, status } = description;
+  const failure = status.name === 'FAILED' ? await whyFailed(client, workflowId, runId) : null;
+  const about = { publisher, page, pages: pagesOf(read.batch), workflow: status.name, failure };
   if (told !== undefined) return { ...told, ...about, from: 'workflow' };
   return { ...(await batchFromItems(client, read)), ...about, from: 'history' };
 }

@@ -4,7 +4,7 @@ import { formatDuration } from '../domain/duration.ts';
 import { hasEnded, isParked } from '../domain/item.ts';
 import { arrivedPages } from './batch-pages.ts';
 import { type BatchReport, batchReport } from './batch-report.ts';
-import { UnansweredError } from './errors.ts';
+import { BatchRefusedError, UnansweredError } from './errors.ts';
 import { type ItemRecord, itemRecord } from './item-record.ts';
 
 /** Looking costs the server some reads, so that the longer it lasts the rarer it is looked. */
@@ -22,6 +22,7 @@ export interface WaitOptions {
  * Waits until every item of a batch is answered, on all of its pages, and every accepted one has ended or parked.
  *
  * @throws NotFoundError
+ * @throws BatchRefusedError when it was refused as a whole, which nothing but publishing it again changes
  * @throws UnansweredError when that is not so in time
  */
 export async function waitForBatch(
@@ -40,6 +41,7 @@ async function seeBatch(client: Client, batchId: string): Promise<Seen<BatchRepo
   if (running > 0) return { open: `${running} of its pages have open items` };
   const report = await batchReport(client, batchId);
   const { pending, absent, open } = report.counts;
+  if (report.failure !== null) throw new BatchRefusedError(report.failure);
   const absentPages = report.extent.absentPages.length;
   if (pending + absent + open + absentPages === 0) return { settled: report };
   return { open: `${open} items open, ${pending} unanswered, ${absentPages} pages not there` };

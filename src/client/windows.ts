@@ -1,5 +1,5 @@
 import { type Client, WorkflowFailedError } from '@temporalio/client';
-import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import pMap from 'p-map';
 import { parseDuration } from '../domain/duration.ts';
 import { DISPATCH_TASK_QUEUE, firingWorkflowId } from '../domain/ids.ts';
@@ -12,6 +12,7 @@ import { describeOrUndefined } from './key-holder.ts';
 import { quoted } from './lists.ts';
 import { matchingTimes, previousFiring } from './matching-times.ts';
 import { type ScheduleStatus, scheduleStatus } from './schedules.ts';
+import { rootOf, whyFailed } from './workflow-failure.ts';
 
 /** More than anybody reads; a schedule that fires each minute makes as many in a week. */
 const MOST_WINDOWS = 10_000;
@@ -110,25 +111,11 @@ async function judge(
       if (!paused && Date.now() < dueUntilMs) return null;
       return { ...window, state: 'missed', reason: null };
     }
-    default:
-      return { ...window, state: 'failed', reason: await failureOf(client, workflowId, description?.runId) };
+    default: {
+      const reason = await whyFailed(client, workflowId, description?.runId);
+      return { ...window, state: 'failed', reason: reason ?? 'it was published meanwhile' };
+    }
   }
-}
-
-/** Of a firing that has ended otherwise than by publishing. */
-async function failureOf(client: Client, workflowId: string, runId: string | undefined): Promise<string> {
-  try {
-    await client.workflow.getHandle(workflowId, runId).result();
-    return 'it was published meanwhile';
-  } catch (error) {
-    if (error instanceof WorkflowFailedError) return rootOf(error).message;
-    throw error;
-  }
-}
-
-/** What the activity said, below the SDK's own errors around it. */
-function rootOf(error: Error): Error {
-  return error.cause instanceof Error && !(error instanceof ApplicationFailure) ? rootOf(error.cause) : error;
 }
 
 /** How the backfill of one window ended. */

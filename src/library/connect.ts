@@ -69,7 +69,7 @@ export interface Onelane {
   /**
    * Resolves once every accepted item of a batch has ended or parked, on all of its pages. Parked ones wait for a person.
    *
-   * @throws NotFoundError, UnansweredError when that is not so within `withinMs`
+   * @throws NotFoundError, BatchRefusedError, UnansweredError when that is not so within `withinMs`
    */
   wait(batchId: string, options?: WaitOptions): Promise<BatchReport>;
   /**

@@ -100,6 +100,7 @@ function batchOf(key: string, state: 'succeeded' | 'waiting'): Facts['batches'][
     lane: 'keys',
     owner: null,
     publisher: null,
+    failure: null,
     held: null,
     discarded: null,
     extent: { pages: 1, arrived: 1, absentPages: [], total: 1 },

@@ -171,6 +171,7 @@ function observation(calls: SeenCall[], atMs = 1_000): Observation {
     discarded: null,
     counts,
     publisher: null,
+    failure: null,
     page: 0,
     pages: 1,
     workflow: 'RUNNING',

@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WorkflowFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { BatchRefusedError, NotFoundError, batchStatus, itemRecord, publish } from '../../src/client.ts';
+import {
+  BatchRefusedError,
+  NotFoundError,
+  batchReport,
+  batchStatus,
+  itemRecord,
+  publish,
+} from '../../src/client.ts';
+import { waitForBatch } from '../../src/client/wait.ts';
 import { laneConfig } from '../support/lane.ts';
 import { withLane } from '../support/scene.ts';
 import { type Stage, timeSkippingStage } from '../support/stage.ts';
@@ -30,6 +38,26 @@ test('a batch for an unknown lane is refused whole; published again once the lan
     assert.deepEqual(admissions, [{ position: 0, key: 'early:a', admission: 'accepted' }]);
     await batchEnd(stage.client, 'early');
     assert.equal(effectsOf('early:a'), 1);
+  });
+});
+
+test('a batch that was refused after nobody waited for it says why, and is not waited for without end', async () => {
+  const batch = { batchId: 'unheard', lane: 'unheard', items: [{ key: 'unheard:a', payload: {} }] };
+  const { answered } = await publish(stage.client, batch, { waitMs: 0 });
+  assert.equal(answered, false);
+  const why = /^lane: expected one of .*, got "unheard"$/;
+  await assert.rejects(
+    waitForBatch(stage.client, 'unheard', { withinMs: 30_000 }),
+    (error: unknown) => error instanceof BatchRefusedError && why.test(error.message),
+  );
+  const status = await batchStatus(stage.client, 'unheard');
+  assert.match(status.failure ?? '', why);
+  assert.equal(status.counts.pending, 1);
+  assert.match((await batchReport(stage.client, 'unheard')).failure ?? '', why);
+  await withLane(stage, 'unheard', {}, async () => {
+    await publish(stage.client, batch);
+    assert.equal((await batchStatus(stage.client, 'unheard')).failure, null);
+    assert.equal((await waitForBatch(stage.client, 'unheard')).failure, null);
   });
 });
 
