@@ -9,6 +9,9 @@ import { MAX_WINDOW_ITEMS, type Window, fillWindow } from '../domain/window.ts';
 /** Read whole before any of it is published, and held in memory several times over. */
 const MAX_SOURCE_BYTES = 64 * 1024 * 1024;
 
+/** As long as a firing goes on asking. Whoever wants to be left alone for longer would hold up the windows after it. */
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
 const FORMATS: Readonly<Record<string, ItemFormat>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
@@ -93,6 +96,11 @@ async function refusedBy(response: Response): Promise<SourceError> {
     Date.now(),
   );
   const retryAfterMs = retryAfter.usable ? retryAfter.delayMs : undefined;
+  if (mayPass && retryAfterMs !== undefined && retryAfterMs > MAX_RETRY_AFTER_MS)
+    return lasting(
+      `expected status 200 or 204, got ${status}, and a Retry-After of ${Math.ceil(retryAfterMs / 1000)} s, ` +
+        'which is longer than an hour',
+    );
   return new SourceError(`expected status 200 or 204, got ${status}`, { mayPass, retryAfterMs });
 }
 

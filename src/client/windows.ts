@@ -1,4 +1,4 @@
-import { type Client, WorkflowFailedError } from '@temporalio/client';
+import { type Client, type WorkflowExecutionDescription, WorkflowFailedError } from '@temporalio/client';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import pMap from 'p-map';
 import { parseDuration } from '../domain/duration.ts';
@@ -11,6 +11,7 @@ import { ScheduleRefusedError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
 import { quoted } from './lists.ts';
 import { matchingTimes, previousFiring } from './matching-times.ts';
+import { pendingActivityOf } from './pending-activity.ts';
 import { type ScheduleStatus, scheduleStatus } from './schedules.ts';
 import { rootOf, whyFailed } from './workflow-failure.ts';
 
@@ -105,7 +106,7 @@ async function judge(
     case 'RUNNING':
     case 'PAUSED':
     case 'CONTINUED_AS_NEW':
-      return { ...window, state: 'running', reason: null };
+      return { ...window, state: 'running', reason: whatHoldsUp(description) };
     case undefined: {
       const dueUntilMs = Date.parse(window.end) + parseDuration(catchUp);
       if (!paused && Date.now() < dueUntilMs) return null;
@@ -116,6 +117,11 @@ async function judge(
       return { ...window, state: 'failed', reason: reason ?? 'it was published meanwhile' };
     }
   }
+}
+
+/** Why a source that is asked again and again has not given its items yet. */
+function whatHoldsUp(description: WorkflowExecutionDescription): string | null {
+  return pendingActivityOf(description, 'publishWindow')?.lastFailure ?? null;
 }
 
 /** How the backfill of one window ended. */

@@ -91,10 +91,21 @@ test('nothing to do is an empty list or 204, and one bad item does not stop the 
 });
 
 test('what may pass is told from what will not, and a wish to wait is heard', async () => {
-  const away = await refusal(500, {}, 'oops');
-  assert.deepEqual([away.mayPass, away.message], [true, 'expected status 200 or 204, got 500']);
+  const broken = await refusal(500, {}, 'oops');
+  assert.deepEqual([broken.mayPass, broken.message], [true, 'expected status 200 or 204, got 500']);
   const busy = await refusal(429, { 'Retry-After': '7' }, '');
   assert.deepEqual([busy.mayPass, busy.retryAfterMs], [true, 7_000]);
+  const shy = await refusal(503, { 'Retry-After': '3600' }, '');
+  assert.deepEqual([shy.mayPass, shy.retryAfterMs], [true, 3_600_000]);
+  for (const [status, wish] of [
+    [503, '3601'],
+    [429, '999999999999'],
+    [429, 'Fri, 01 Jan 2999 00:00:00 GMT'],
+  ] as const) {
+    const away = await refusal(status, { 'Retry-After': wish }, '');
+    assert.equal(away.mayPass, false, wish);
+    assert.match(away.message, /got \d+, and a Retry-After of \d+ s, which is longer than an hour/);
+  }
   for (const status of [301, 400, 401, 404, 206])
     assert.equal((await refusal(status, { Location: '/elsewhere' }, '')).mayPass, false, String(status));
 });
