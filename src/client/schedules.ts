@@ -7,6 +7,7 @@ import {
   type ScheduleOverlapPolicy,
 } from '@temporalio/client';
 import { z } from 'zod';
+import { describeIssues } from '../domain/batch.ts';
 import { parseDuration } from '../domain/duration.ts';
 import { DISPATCH_TASK_QUEUE, parseScheduleId, scheduleId } from '../domain/ids.ts';
 import { instantText } from '../domain/window.ts';
@@ -25,6 +26,9 @@ const POLICY_OF: Readonly<Record<Overlap, ScheduleOverlapPolicy>> = {
   'buffer-all': 'BUFFER_ALL',
   'allow-all': 'ALLOW_ALL',
 };
+
+/** The server makes it this of anything less. */
+const LEAST_CATCH_UP_MS = 10_000;
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
 
@@ -80,7 +84,7 @@ export async function createSchedule(
     throw new ScheduleRefusedError(
       `schedule: expected 1 to 100 letters, digits, dots, - or _, the first a letter or digit, got "${schedule}"`,
     );
-  const definition = ScheduleDefinitionSchema.parse(asked);
+  const definition = parsedDefinition(schedule, asked);
   const { lane, source, when, overlap, catchUp } = definition;
   const timeZone = when.kind === 'cron' ? when.timeZone : 'UTC';
   try {
@@ -110,6 +114,24 @@ export async function createSchedule(
     throw error;
   }
   return await checked(client, schedule);
+}
+
+function parsedDefinition(schedule: string, asked: ScheduleDefinition): ScheduleDefinition {
+  const parsed = ScheduleDefinitionSchema.safeParse(asked);
+  const faults = parsed.success ? roundedIn(parsed.data) : describeIssues(parsed.error, 'definition');
+  if (!parsed.success || faults !== '') throw new ScheduleRefusedError(`schedule "${schedule}": ${faults}`);
+  return parsed.data;
+}
+
+/** What the server would take, and make something else of. */
+function roundedIn({ when, catchUp }: ScheduleDefinition): string {
+  const times = when.kind === 'every' ? { every: when.every, offset: when.offset ?? '1s' } : {};
+  const faults = Object.entries(times)
+    .filter(([, text]) => parseDuration(text) % 1_000 !== 0)
+    .map(([name, text]) => `${name}: expected whole seconds, got ${text}`);
+  if (parseDuration(catchUp) < LEAST_CATCH_UP_MS)
+    faults.push(`catchUp: expected at least 10s, got ${catchUp}`);
+  return faults.join('; ');
 }
 
 function offsetOf(offset: string | undefined): number {

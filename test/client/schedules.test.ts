@@ -260,6 +260,13 @@ test('creating the same schedule again changes nothing, another of its name is r
       /time zone/,
     ],
     ['fields', { ...definition, when: { kind: 'cron', cron: 'banana', timeZone: 'UTC' } }, /5-7 fields/],
+    ['bad-none', { ...definition, when: every('0s') }, /when\.every: expected a duration .* got "0s"/],
+    ['bad-ages', { ...definition, when: every('10000d') }, /when\.every: .* at most 3650d/],
+    ['bad-uneven', { ...definition, when: every('1500ms') }, /every: expected whole seconds/],
+    ['bad-late', { ...definition, when: every('1h', '2h') }, /phase cannot be greater/],
+    ['bad-part', { ...definition, when: every('1h', '1ms') }, /offset: expected whole seconds/],
+    ['bad-short', { ...definition, catchUp: '1s' }, /catchUp: expected at least 10s/],
+    ['bad-nowhere', { ...definition, lane: 'a/b' }, /lane: expected the name of a lane/],
     ['never', { ...definition, when: { kind: 'cron', cron: '0 2 30 2 *', timeZone: 'UTC' } }, /never fires/],
   ];
   for (const [name, asks, message] of bad) {
@@ -300,6 +307,10 @@ test('a firing at a time that is none of its schedule publishes nothing, and say
   );
   assert.equal(asked.get('/manual'), undefined);
 });
+
+function every(duration: string, offset?: string): ScheduleDefinition['when'] {
+  return { kind: 'every', every: duration, ...(offset === undefined ? {} : { offset }) };
+}
 
 /** Of an error and of all that it wraps. */
 function messagesOf(error: unknown): string[] {
