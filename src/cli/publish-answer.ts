@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Admission, PublishedPage } from '../client.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { table } from './print.ts';
@@ -136,7 +135,26 @@ function sayHowFar(batchId: string, { published, pages }: Counts): void {
   );
 }
 
-/** Waits for a reader that is slower than we are. */
+/**
+ * Waits for a reader that is slower than we are. One that has gone away, such as `head`, does not stop the publishing in
+ * the middle: it is what was asked for, and the same command again tells the same.
+ */
 async function write(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  if (reader === 'gone') return;
+  // The same failure is emitted, too, and would end the process.
+  if (reader === 'new') process.stdout.on('error', () => undefined);
+  reader = 'there';
+  await new Promise<void>((resolve) => {
+    process.stdout.write(text, (error) => {
+      if (error) {
+        reader = 'gone';
+        console.error(
+          `the admissions could not be written: ${error.message}; the batch is published all the same`,
+        );
+      }
+      resolve();
+    });
+  });
 }
+
+let reader: 'new' | 'there' | 'gone' = 'new';

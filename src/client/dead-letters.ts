@@ -2,6 +2,8 @@ import type { Client } from '@temporalio/client';
 import { ItemMemoSchema, ParkedMemoSchema } from '../domain/delivery.ts';
 import type { ParkedState } from '../domain/item.ts';
 import { ONELANE_BATCH, ONELANE_LANE, ONELANE_STATE } from '../workflows/visibility.ts';
+import { checkLane } from './check-lane.ts';
+import { NotFoundError } from './errors.ts';
 import { quoted } from './lists.ts';
 
 /** An item that is parked, as Temporal's lists tell it: with no worker running, and without asking for each. */
@@ -32,14 +34,20 @@ export interface DeadLetterFilter {
   readonly olderThanMs?: number | undefined;
 }
 
-/** Everything that is parked and fits. Lists may lag by some seconds: what has just moved may be there, or not yet. */
+/**
+ * Everything that is parked and fits. Lists may lag by some seconds: what has just moved may be there, or not yet.
+ *
+ * @throws NotFoundError when nothing is parked, and nothing is known of the lane or batch that was named
+ */
 export async function* deadLetters(
   client: Client,
   filter: DeadLetterFilter = {},
 ): AsyncGenerator<DeadLetter> {
   const because = filter.because?.toLowerCase();
   const parkedBeforeMs = Date.now() - (filter.olderThanMs ?? 0);
+  let none = true;
   for await (const execution of client.workflow.list({ query: queryOf(filter) })) {
+    none = false;
     const { workflowId, typedSearchAttributes, memo } = execution;
     const state = typedSearchAttributes.get(ONELANE_STATE);
     const item = ItemMemoSchema.safeParse(memo);
@@ -62,6 +70,15 @@ export async function* deadLetters(
       round,
     };
   }
+  if (none) await checkNames(client, filter);
+}
+
+/** A name that was mistyped must not look like a lane or batch in which all is well. */
+async function checkNames(client: Client, { lane, batchId }: DeadLetterFilter): Promise<void> {
+  if (lane !== undefined) await checkLane(client, lane);
+  if (batchId === undefined) return;
+  const { count } = await client.workflow.count(`OnelaneBatch = ${quoted(batchId)}`);
+  if (count === 0) throw new NotFoundError(`batch "${batchId}": nothing is known under this ID`);
 }
 
 function queryOf({ lane, batchId }: DeadLetterFilter): string {

@@ -33,6 +33,8 @@ export async function describeOrUndefined(
   client: Client,
   workflowId: string,
 ): Promise<WorkflowExecutionDescription | undefined> {
+  // The server takes it for a request that lacks something.
+  if (workflowId === '') return undefined;
   try {
     return await client.workflow.getHandle(workflowId).describe();
   } catch (error) {

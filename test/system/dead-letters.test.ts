@@ -46,12 +46,25 @@ suite('dead letters, on the command line,', () => {
     ]);
     assert.equal((await listed('--lane', scene.lane('releases'), '--because', 'REFUSED')).length, 4);
     for (const none of [
-      ['--lane', 'nowhere'],
-      ['--batch', 'nowhere'],
       ['--because', 'throttled'],
       ['--older-than', '1h'],
+      ['--lane', scene.lane('releases'), '--because', 'throttled'],
+      ['--batch', scene.batchId('dl'), '--because', 'throttled'],
     ])
       assert.deepEqual(await listed(...none), [], none.join(' '));
+    for (const unknown of [
+      ['--lane', 'nowhere'],
+      ['--batch', 'nowhere'],
+    ])
+      for (const act of [
+        ['list'],
+        ['redrive', '--reason', 'mistyped'],
+        ['discard', '--reason', 'mistyped'],
+      ]) {
+        const { code, stderr } = await dead(...act, ...unknown);
+        assert.equal(code, 5, stderr);
+        assert.match(stderr, /(lane|batch) "nowhere": .*known/);
+      }
     const shown = await dead('show', a);
     assert.match(shown.stdout, /owner +tests\n/);
     assert.match(shown.stdout, /call 1 .* 422 refused, by .*no such package/);

@@ -71,6 +71,27 @@ suite('publishing long files', () => {
       await assertOneEffectEach(scene.upstream, keys);
     }));
 
+  test('a reader of the answer that goes away does not end the publishing in the middle', () =>
+    withScene({ temporal }, async (scene) => {
+      const keys = await writeItems(scene, 'unread');
+      await scene.worker();
+      const args = publishArgs(scene, 'items.ndjson');
+      const command = 'node="$1"; shift; { "$node" "$@"; echo "code $?" >&2; } | head -c 10';
+      const read = new Process(
+        'onelane publish | head',
+        '/bin/sh',
+        ['-c', command, 'sh', process.execPath, MAIN, ...args],
+        {
+          cwd: scene.folder,
+          env: { TEMPORAL_ADDRESS: temporal.address },
+        },
+      );
+      const { stderr } = await read.ended;
+      assert.match(stderr, /could not be written: .*; the batch is published all the same\ncode 3\n$/);
+      assert.equal(await scene.hasPage('long', 9), true);
+      await until('all is done', async () => (await scene.upstream.effects()).length === keys.length);
+    }));
+
   test('a line that does not end is refused by its number, and nothing is published', () =>
     withScene({ temporal }, async (scene) => {
       await writeFile(join(scene.folder, 'items.ndjson'), '{"payload":1}\n'.padEnd(70 * 1024 * 1024, 'x'));

@@ -113,6 +113,10 @@ for (const { title, batch, says } of REFUSED_WHOLE) {
   });
 }
 
+test('nothing is known under an empty key, which the server would take for a request that lacks one', async () => {
+  await assert.rejects(itemRecord(stage.client, ''), NotFoundError);
+});
+
 test('a batch started under a workflow ID that is not its own is refused whole', async () => {
   const batch = { batchId: 'named', lane: 'known', items: [{ key: 'named:a', payload: {} }] };
   stage.lanes.set('known', laneConfig('known', NOWHERE));
