@@ -108,12 +108,12 @@ test('another media type is 415', async () => {
     assert.equal((await publish(BODY, { 'Content-Type': type })).problem().status, 415, type);
 });
 
-test('items of more than 1 MiB are 422, and a body of more than 2 MiB 413; white space counts to the body only', async () => {
+test('items of more than 1 MiB are 413, and so is a body of more than 2 MiB; white space counts to the body only', async () => {
   const MiB = 1024 * 1024;
   for (const [what, body, status] of [
     ['all but 1 MiB', ofLength(MiB), 503],
-    ['more than 1 MiB', ofLength(MiB + 100), 422],
-    ['2 MiB', ofLength(2 * MiB), 422],
+    ['more than 1 MiB', ofLength(MiB + 100), 413],
+    ['2 MiB', ofLength(2 * MiB), 413],
     ['more than 2 MiB', ofLength(2 * MiB + 1), 413],
     ['little in much white space', spaced(1.9 * MiB), 503],
     ['little in too much white space', spaced(2 * MiB), 413],

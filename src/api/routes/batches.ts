@@ -37,8 +37,8 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
         tags: ['batches'],
         summary: 'Publish a batch, and learn the admission of each of its items',
         description:
-          'At most 500 items (else 400), of at most 1 MiB together (else 422). The same request again joins the ' +
-          'first, and gives the same admissions.',
+          'At most 500 items, of at most 1 MiB together (else 413). The same request again joins the first, and gives ' +
+          'the same admissions.',
         headers: z.looseObject({ 'idempotency-key': BatchIdHeaderSchema }),
         querystring: z.strictObject({ wait: WaitSchema }),
         body: PublishBodySchema,
