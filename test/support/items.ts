@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ItemRecord, type PublishedItem, itemRecord, publish } from '../../src/client.ts';
 import { type PendingActivity, pendingActivityOf } from '../../src/client/pending-activity.ts';
+import { isParked } from '../../src/domain/item.ts';
 import type { Stage } from './stage.ts';
 import { eventually, until } from './wait.ts';
 
@@ -30,15 +31,24 @@ export async function recordOnce(
 }
 
 /**
- * Waits until an item was throttled so often, and backs off. Only then may a test let time pass: while the call's answer is
- * still being told, the closure that it asks for would begin after that.
+ * Waits until no call of an item is under way, its end included. Only then may a test let time pass: while an answer is
+ * still being told, the closure that it asks for would begin after that. The time-skipping server calls an activity
+ * started that only backs off, but counts its next attempt by then.
  */
+export async function atRest(stage: Stage, key: string): Promise<ItemRecord> {
+  return await eventually(`${key} is at rest`, async () => {
+    const record = await itemRecord(stage.client, key);
+    if (isParked(record.state)) return record;
+    const pending = await pendingOf(stage, key);
+    const newest = record.evidence?.attempt ?? Infinity;
+    return pending !== undefined && pending.attempt > newest ? record : undefined;
+  });
+}
+
+/** Waits until an item was throttled so often, and backs off. */
 export async function throttledOnce(stage: Stage, key: string, times = 1): Promise<ItemRecord> {
-  return await recordOnce(
-    stage,
-    key,
-    ({ state, attempts }) => state === 'retrying' && attempts.throttled === times,
-  );
+  await recordOnce(stage, key, ({ attempts }) => attempts.throttled >= times);
+  return await atRest(stage, key);
 }
 
 /** What the server knows of an item's call. */
