@@ -9,6 +9,7 @@ import { forgetOtherTemporals } from '../fleet/environment.ts';
 import { Findings } from '../fleet/findings.ts';
 import { type CaseReport, describeReport } from '../fleet/report.ts';
 import { type FilePublish, publishFile } from './file.ts';
+import { longestAnswerMs } from './meanwhile.ts';
 import { pagesPerSecond, warmUp } from './pages.ts';
 import { plainPerSecond } from './plain.ts';
 import { type Stand, onStand } from './stand.ts';
@@ -65,13 +66,16 @@ async function measure(stand: Stand, findings: Findings, items: number): Promise
   const fourPages = await pagesPerSecond(stand, 'four', 4);
   findings.tell('fourPagesPerSecond', fourPages);
   findings.check('fourPagesOfPlain', fourPages / plain, { atLeast: 0.4 });
+  findings.tell('longestAnswerMeanwhileMs', await longestAnswerMs(stand));
   judgeFile(await publishFile(stand, items), findings);
 }
 
 function judgeFile({ acceptedAtMs, rssMb }: FilePublish, findings: Findings): void {
+  // From the item before: a pause between two thousands counts, too.
   const perSecond = (from: number, to: number): number => {
-    const [first = NaN, last = NaN] = [acceptedAtMs[from], acceptedAtMs[to - 1]];
-    return ((to - from - 1) * 1_000) / (last - first);
+    const before = Math.max(0, from - 1);
+    const [first = NaN, last = NaN] = [acceptedAtMs[before], acceptedAtMs[to - 1]];
+    return ((to - 1 - before) * 1_000) / (last - first);
   };
   const items = acceptedAtMs.length;
   const thousands = Array.from({ length: items / PER_STEP }, (_, step) => step * PER_STEP);

@@ -25,7 +25,12 @@ export async function warmUp(stand: Stand): Promise<void> {
   await untilQueued(stand, keyOf('warm-up', 0, 49));
 }
 
-async function publishPage({ client }: Stand, batchId: string, page: number, count: number): Promise<void> {
+export async function publishPage(
+  { client }: Stand,
+  batchId: string,
+  page: number,
+  count: number,
+): Promise<void> {
   const items = itemsOf(batchId, page, count);
   const { admissions } = await publish(
     client,

@@ -29,6 +29,9 @@ export const DEFAULT_WAIT_MS = 60_000;
 /** Without workers a start takes a server some milliseconds. */
 const STORED_WITHIN_MS = 30_000;
 
+/** Of Temporal's five; items have the one in the middle unless they say otherwise. */
+const FIRST_PRIORITY = 1;
+
 export interface PublishOptions {
   /**
    * how long to wait for admissions before they are reported as `pending`, in milliseconds; 0: only make the batch
@@ -160,6 +163,8 @@ function startOptions({
       { key: ONELANE_BATCH, value: batch.batchId },
     ],
     staticSummary: `batch ${batch.batchId}${pageOf(batch)}: ${batch.items.length} items for lane ${batch.lane}`,
+    // Before the first tasks of items, of which another batch may have left thousands: somebody waits for its answer.
+    priority: { priorityKey: FIRST_PRIORITY },
     workflowIdConflictPolicy: 'USE_EXISTING',
     // A batch that was terminated or refused can be published again, and finishes what is left; a completed one answers.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',

@@ -35,6 +35,8 @@ import { ONELANE_BATCH, ONELANE_LANE, ONELANE_STATE } from './visibility.ts';
  */
 const STARTS_OUTSTANDING = 20;
 const KEYS_PER_LOOKUP = 50;
+/** What Temporal takes for tasks that say nothing. */
+const MIDDLE_PRIORITY = 3;
 
 const { lookUpKeys } = proxyActivities<DispatchActivities>({
   summary: 'Who holds the keys that are taken',
@@ -143,7 +145,8 @@ async function startItem(
         { key: ONELANE_STATE, value: 'waiting' },
       ],
       staticSummary: `${item.operation} in lane ${batch.lane}, position ${position} of batch ${batch.batchId}`,
-      ...(item.priority === undefined ? {} : { priority: { priorityKey: item.priority } }),
+      // Said in any case: it would have its batch's own else, which is the first.
+      priority: { priorityKey: item.priority ?? MIDDLE_PRIORITY },
     });
     ledger.answer([{ position, key: item.key, admission: 'accepted' }]);
     followChild(item.key, child, ledger);

@@ -139,3 +139,21 @@ async function detailsOf(workflowId: string): Promise<string> {
     .query<{ currentDetails?: string }>('__temporal_workflow_metadata');
   return metadata.currentDetails ?? '';
 }
+
+test('a batch does not wait behind items of others: it has the first priority, and items their own or the middle one', async () => {
+  await withLane(stage, 'first', { open: false }, async () => {
+    const keys = ['first:a', 'first:b'];
+    const items = [
+      { key: 'first:a', payload: 1 },
+      { key: 'first:b', payload: 1, priority: 5 },
+    ];
+    await publish(stage.client, { batchId: 'first', lane: 'first', items });
+    const priorities = await Promise.all(
+      ['batch/first', ...keys].map(async (id) => {
+        const { raw } = await stage.client.workflow.getHandle(id).describe();
+        return raw.workflowExecutionInfo?.priority?.priorityKey;
+      }),
+    );
+    assert.deepEqual(priorities, [1, 3, 5]);
+  });
+});
