@@ -2,7 +2,6 @@ import {
   type Client,
   WithStartWorkflowOperation,
   type WorkflowExecutionDescription,
-  type WorkflowStartOptions,
   WorkflowFailedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
@@ -10,16 +9,11 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { type Admission, type Batch, type BatchProgress, contentHash, parseBatch } from '../domain/batch.ts';
-import {
-  DISPATCH_TASK_QUEUE,
-  SEARCH_ATTRIBUTE_NAMES,
-  type SearchAttribute,
-  batchWorkflowId,
-} from '../domain/ids.ts';
+import { SEARCH_ATTRIBUTE_NAMES, type SearchAttribute, batchWorkflowId } from '../domain/ids.ts';
 import { notReady } from '../namespace.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { admissions } from '../workflows/messages.ts';
-import { ONELANE_BATCH, ONELANE_LANE } from '../workflows/visibility.ts';
+import { type Asking, startOptions } from './batch-start.ts';
 import { carriable, givenKey } from './carriable.ts';
 import { BatchIdTakenError, BatchRefusedError, NotStoredError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
@@ -28,9 +22,6 @@ import { describeOrUndefined } from './key-holder.ts';
 export const DEFAULT_WAIT_MS = 60_000;
 /** Without workers a start takes a server some milliseconds. */
 const STORED_WITHIN_MS = 30_000;
-
-/** Of Temporal's five; items have the one in the middle unless they say otherwise. */
-const FIRST_PRIORITY = 1;
 
 export interface PublishOptions {
   /**
@@ -104,13 +95,6 @@ function pending(item: unknown, position: number): Admission {
   return { position, key: givenKey(item).key ?? null, admission: 'pending' };
 }
 
-interface Asking {
-  readonly batch: Batch;
-  readonly content: string;
-  /** what the batch holds in all; null while nobody knows */
-  readonly whole: string | null;
-}
-
 /** One update-with-start, or only the start; undefined when no answer came in time. */
 async function ask(
   client: Client,
@@ -146,35 +130,6 @@ async function ask(
     const missing = missingAttributeIn(error);
     throw missing === undefined ? error : notReady(client.options.namespace, missing);
   }
-}
-
-function startOptions({
-  batch,
-  content,
-  whole,
-}: Asking): WorkflowStartOptions<typeof dispatchBatch> & { workflowIdConflictPolicy: 'USE_EXISTING' } {
-  return {
-    workflowId: batchWorkflowId(batch.batchId, batch.page),
-    taskQueue: DISPATCH_TASK_QUEUE,
-    args: [batch],
-    memo: whole === null ? { content } : { content, whole },
-    typedSearchAttributes: [
-      { key: ONELANE_LANE, value: batch.lane },
-      { key: ONELANE_BATCH, value: batch.batchId },
-    ],
-    staticSummary: `batch ${batch.batchId}${pageOf(batch)}: ${batch.items.length} items for lane ${batch.lane}`,
-    // Before the first tasks of items, of which another batch may have left thousands: somebody waits for its answer.
-    priority: { priorityKey: FIRST_PRIORITY },
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    // A batch that was terminated or refused can be published again, and finishes what is left; a completed one answers.
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-  };
-}
-
-/** For people, who count from 1. */
-function pageOf({ page, pages }: Batch): string {
-  if (page === undefined || pages === 1) return '';
-  return `, page ${page + 1}${pages === undefined ? '' : ` of ${pages}`}`;
 }
 
 /**

@@ -3,22 +3,10 @@ import { METHODS } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { after, before, test } from 'node:test';
-import type { Client } from '@temporalio/client';
-import { type RunningApi, awayClient, startApi } from '../support/api.ts';
+import { test } from 'node:test';
+import { useAwayApi } from '../support/api-stage.ts';
 
-// Temporal is away here: a request that is let through is told so (503).
-
-let client: Client;
-let api: RunningApi;
-before(async () => {
-  client = await awayClient();
-  api = await startApi(client);
-});
-after(async () => {
-  await api?.close();
-  await client?.connection.close();
-});
+const api = useAwayApi();
 
 const BODY = JSON.stringify({ lane: 'releases', items: [{ key: 'raw:a', payload: 1 }] });
 const LENGTH = `Content-Length: ${BODY.length}`;

@@ -13,7 +13,7 @@ function interrupted(signal: NodeJS.Signals): string {
     const { startProgress } = await import('${PROGRESS}');
     startProgress({ total: 3000 }).add(500);
     process.kill(process.pid, '${signal}');
-    await new Promise((resolve) => setTimeout(resolve, 60_000));`;
+    setInterval(() => undefined, 60_000);`;
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
