@@ -1,6 +1,7 @@
 import type { Admission, PublishedPage } from '../client.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { table } from './print.ts';
+import { writeText } from './write-line.ts';
 
 /** What was asked for is printed while it comes, and never held as a whole, since it has no bound. */
 export interface PublishAnswer {
@@ -140,21 +141,13 @@ function sayHowFar(batchId: string, { published, pages }: Counts): void {
  * the middle: it is what was asked for, and the same command again tells the same.
  */
 async function write(text: string): Promise<void> {
-  if (reader === 'gone') return;
-  // The same failure is emitted, too, and would end the process.
-  if (reader === 'new') process.stdout.on('error', () => undefined);
-  reader = 'there';
-  await new Promise<void>((resolve) => {
-    process.stdout.write(text, (error) => {
-      if (error) {
-        reader = 'gone';
-        console.error(
-          `the admissions could not be written: ${error.message}; the batch is published all the same`,
-        );
-      }
-      resolve();
-    });
+  if (readerIsGone) return;
+  await writeText(text).catch((error: Error) => {
+    readerIsGone = true;
+    console.error(
+      `the admissions could not be written: ${error.message}; the batch is published all the same`,
+    );
   });
 }
 
-let reader: 'new' | 'there' | 'gone' = 'new';
+let readerIsGone = false;
