@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { type BatchAct, type ItemOutcome, operateBatch } from '../client.ts';
+import { type BatchAct, type BatchOutcome, type ItemOutcome, batchOutcome, operateBatch } from '../client.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 
 interface Asked {
@@ -17,23 +17,20 @@ interface Asked {
 export async function operateOnBatch(client: Client, { json, ...asked }: Asked): Promise<ExitCode> {
   const { batchId, act, by, reason } = asked;
   const items: ItemOutcome[] = [];
-  for await (const outcome of operateBatch[act](client, batchId, { by, reason })) {
-    items.push(outcome);
-    if (!json) console.log(describe(outcome));
-  }
-  const counts = countOutcomes(items);
+  const told = async function* () {
+    for await (const outcome of operateBatch[act](client, batchId, { by, reason })) {
+      items.push(outcome);
+      if (!json) console.log(describe(outcome));
+      yield outcome;
+    }
+  };
+  const { counts } = await batchOutcome(batchId, told(), 0);
   if (json) console.log(JSON.stringify({ ...asked, counts, items }));
   else console.log(`batch ${batchId}, ${act}: ${summaryOf(counts)}`);
   return exitCodeOf(counts);
 }
 
-type Counts = { readonly [outcome in ItemOutcome['outcome']]: number };
-
-function countOutcomes(items: readonly ItemOutcome[]): Counts {
-  const counts = { done: 0, ended: 0, refused: 0, unanswered: 0, pending: 0 };
-  for (const { outcome } of items) counts[outcome]++;
-  return counts;
-}
+type Counts = BatchOutcome['counts'];
 
 function describe({ key, outcome, state, reason }: ItemOutcome): string {
   const now = outcome === 'done' ? [outcome, state] : [outcome];
