@@ -1,10 +1,24 @@
 import { InterceptingCall, type Interceptor, Metadata, status } from '@grpc/grpc-js';
+import { type ConnectionPlugin, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 
 /**
- * Ends calls that begin once their connection is closed, instead of throwing. The SDK tries failed calls again by a
- * timer, and what is thrown there nobody can catch: it would end the process. To be put after the SDK's own interceptor.
+ * For every connection: without it, closing one while a call waits to be tried again ends the process. The SDK tries
+ * failed calls again by a timer, and what a closed connection throws there nobody can catch.
  */
-export const endsWhenClosed: Interceptor = (options, nextCall) => {
+export const endsCallsWhenClosed: ConnectionPlugin = {
+  name: 'onelane.ends-calls-when-closed',
+  configureConnection: (options) => ({
+    ...options,
+    // After what tries again, so that each new try comes by here. Without any of its own, the SDK has this one.
+    interceptors: [
+      ...(options.interceptors ?? [makeGrpcRetryInterceptor(defaultGrpcRetryOptions())]),
+      endsWhenClosed,
+    ],
+  }),
+};
+
+/** Ends calls that begin once their connection is closed, instead of throwing. */
+const endsWhenClosed: Interceptor = (options, nextCall) => {
   try {
     return new InterceptingCall(nextCall(options));
   } catch (error) {

@@ -2,7 +2,7 @@ import { Client, Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor }
 import { type ClientConfigProfile, loadClientConfigProfile, toClientOptions } from '@temporalio/envconfig';
 import type { NativeConnection } from '@temporalio/worker';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { endsWhenClosed } from './closed-calls.ts';
+import { endsCallsWhenClosed } from './closed-calls.ts';
 import { answers, DEV_FOLDER, isProcessAlive, readDevFile } from './dev/temporal/dev-file.ts';
 
 export interface ConnectOptions {
@@ -58,7 +58,7 @@ export async function connectClient(options: ConnectOptions = {}): Promise<Clien
   const connectOptions = {
     ...sdkOptions(target),
     connectTimeout: REACH_TIMEOUT_MS,
-    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions()), endsWhenClosed],
+    plugins: [endsCallsWhenClosed],
   };
   const connection = await reach(target, () => Connection.connect(connectOptions));
   return new Client({ connection, namespace: target.namespace });
@@ -77,10 +77,8 @@ export async function lazyClient(options: ConnectOptions = {}): Promise<Client> 
   const target = await connectionTarget(options);
   const connection = Connection.lazy({
     ...sdkOptions(target),
-    interceptors: [
-      makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: LAZY_ATTEMPTS })),
-      endsWhenClosed,
-    ],
+    interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: LAZY_ATTEMPTS }))],
+    plugins: [endsCallsWhenClosed],
   });
   return new Client({ connection, namespace: target.namespace });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { Connection, Client, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
-import { endsWhenClosed } from '../src/closed-calls.ts';
+import { endsCallsWhenClosed } from '../src/closed-calls.ts';
 import { startDevServer } from '../src/dev/temporal/dev-server.ts';
 import { Proxy } from './system/support/proxy.ts';
 
@@ -20,7 +20,8 @@ test('a connection that is closed while a call waits to be tried again ends the 
     });
     const connection = await Connection.connect({
       address: proxy.address,
-      interceptors: [retry, endsWhenClosed],
+      interceptors: [retry],
+      plugins: [endsCallsWhenClosed],
     });
     const client = new Client({ connection });
     await client.workflow.count();

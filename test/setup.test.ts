@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { endsCallsWhenClosed } from '../src/closed-calls.ts';
 import { type DevServer, startDevServer } from '../src/dev/temporal/dev-server.ts';
 import { SEARCH_ATTRIBUTE_NAMES } from '../src/domain/ids.ts';
 import { MissingNamespaceError, NamespaceNotReadyError, namespaceWarnings } from '../src/namespace.ts';
@@ -13,7 +14,7 @@ let server: DevServer;
 let connection: Connection;
 before(async () => {
   server = await startDevServer();
-  connection = await Connection.connect({ address: server.address });
+  connection = await Connection.connect({ address: server.address, plugins: [endsCallsWhenClosed] });
 });
 after(async () => {
   await connection.close();

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { type DevServer, startDevServer } from '../../src/dev/temporal/dev-server.ts';
 import { currentHold } from '../fleet/holds.ts';
 import type { Replica } from '../fleet/replica.ts';
@@ -52,7 +53,10 @@ export class Stage {
       }
       const lanes = upstreams.map(({ kind, door }) => ({ kind, url: door.url }));
       await writeFile(join(folder, 'lanes.yaml'), lanesYaml(lanes));
-      const connection = await Connection.connect({ address: temporal.address });
+      const connection = await Connection.connect({
+        address: temporal.address,
+        plugins: [endsCallsWhenClosed],
+      });
       stops.push(() => connection.close());
       const stage = new Stage(folder, temporal, new Client({ connection }), upstreams);
       stops.push(() => stage.#end());

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { type DevServer, startDevServer } from '../../src/dev/temporal/dev-server.ts';
 import type { FaultScript } from '../../src/dev/upstream/faults.ts';
 import type { Quota } from '../../src/dev/upstream/window.ts';
@@ -68,7 +69,10 @@ export class Fleet {
     try {
       const { program, door } = await startUpstream(options);
       stops.push(() => program.destroy());
-      const connection = await Connection.connect({ address: server.address });
+      const connection = await Connection.connect({
+        address: server.address,
+        plugins: [endsCallsWhenClosed],
+      });
       stops.push(() => connection.close());
       const fleet = new Fleet(options, server, door, new Client({ connection }));
       stops.push(() => fleet.#replicas.destroy());

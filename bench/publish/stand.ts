@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { operateLane } from '../../src/client.ts';
 import { laneWorkflowId } from '../../src/domain/ids.ts';
 import { describeOrUndefined } from '../../src/client/key-holder.ts';
@@ -29,7 +30,7 @@ export async function onStand<T>(folder: string, use: (stand: Stand) => Promise<
   const stops = [() => server.stop()];
   try {
     const { address } = server;
-    const connection = await Connection.connect({ address });
+    const connection = await Connection.connect({ address, plugins: [endsCallsWhenClosed] });
     stops.push(() => connection.close());
     const client = new Client({ connection });
     const worker = await Replica.start({

@@ -72,6 +72,8 @@ export class LaneConsumer {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #failure: { error: unknown } | undefined;
+  /** undefined in between, while one worker ends or the next one begins */
+  #polls: boolean | undefined;
 
   constructor(parts: LaneConsumerParts) {
     this.#parts = parts;
@@ -89,6 +91,11 @@ export class LaneConsumer {
   start(): Promise<void> {
     this.#running ??= this.#run();
     return this.#running;
+  }
+
+  /** Whether it polls an open lane, or rests at a closed one, and is not just changing over. */
+  get isSettled(): boolean {
+    return this.#polls === this.#gate.worthPolling();
   }
 
   /** Resolves when the call in flight has ended and nothing of this consumer is left. */
@@ -112,6 +119,7 @@ export class LaneConsumer {
       }
       if (this.#failure !== undefined) throw this.#failure.error;
     } finally {
+      this.#polls = false;
       this.#upstream.close();
     }
   }
@@ -145,7 +153,9 @@ export class LaneConsumer {
       shutdownGraceTime: config.policy.delivery.timeoutMs + CONFIRM_WITHIN_MS,
     });
     const run = worker.run();
+    this.#polls = true;
     await Promise.race([run, this.#untilNotWorthPolling(maxInFlight)]);
+    this.#polls = undefined;
     if (worker.getState() === 'RUNNING') worker.shutdown();
     await run;
   }
@@ -157,7 +167,9 @@ export class LaneConsumer {
   async #rest(): Promise<void> {
     const { name, say } = this.#parts;
     say(`lane ${name} ${this.#whyItRests()}`);
+    this.#polls = false;
     while (!this.#gate.worthPolling() && !this.#stopping.signal.aborted) await this.#gate.nextChange();
+    this.#polls = undefined;
     if (this.#gate.worthPolling()) say(`lane ${name} goes on`);
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { NativeConnection } from '@temporalio/worker';
 import type { LaneConfig } from '../domain/policy.ts';
@@ -6,6 +7,9 @@ import { LaneConsumer, type LaneConsumerParts } from '../lane/consumer.ts';
 import { UNSHARED } from '../lane/cover.ts';
 import { Gate } from '../lane/gate.ts';
 import type { Reach } from '../lane/upstream.ts';
+
+/** Far more than a worker takes to begin or end, also on a busy machine. */
+const SETTLED_WITHIN_MS = 30_000;
 
 export interface ConsumersParts {
   /** as evidence names who called */
@@ -54,6 +58,18 @@ export class TestConsumers {
     });
     this.#open.set(name, { consumer, running: consumer.start() });
     return consumer;
+  }
+
+  /**
+   * Resolves when no consumer is changing over. Only then may time pass: the server that skips time hands an item that
+   * becomes due meanwhile to the poll of the worker that is leaving, and it is lost until its lease is over.
+   */
+  async settled(): Promise<void> {
+    const giveUpAt = performance.now() + SETTLED_WITHIN_MS;
+    while ([...this.#open.values()].some(({ consumer }) => !consumer.isSettled)) {
+      if (performance.now() > giveUpAt) throw new Error('a lane consumer neither polls nor rests');
+      await sleep(5);
+    }
   }
 
   async close(name: string): Promise<void> {

@@ -111,7 +111,9 @@ async function stageOn(
     now: () => new Date(clock.epochMs()),
     pass: async (time) => {
       const ms = typeof time === 'number' ? time : parseDuration(time);
+      await consumers.settled();
       clock.move(ms);
+      await consumers.settled();
       await skipTime(environment, ms);
     },
     close: async () => {

@@ -21,24 +21,28 @@ function upload(batchId: string, lane: string, body: string, type = 'application
 
 test('an upload of several pages is durable when it is answered, and the same upload again tells what became of it', async () => {
   await withLane(api.stage, 'upload', { open: false }, async () => {
-    const lines = Array.from({ length: 501 }, (_, n) => JSON.stringify({ key: `upload:${n}`, payload: n }));
-    lines[7] = '{"key": "upload:7", "payload": ';
+    // Five of them fill a page.
+    const text = 'x'.repeat(200_000);
+    const lines = Array.from({ length: 7 }, (_, n) =>
+      JSON.stringify({ key: `upload:${n}`, payload: { n, text } }),
+    );
+    lines[2] = '{"key": "upload:2", "payload": ';
     const body = `${lines.join('\n')}\n`;
     const taken = await upload('upload', 'upload', body);
     assert.equal(taken.status, 202, taken.text);
     const { pages, total } = taken.as(UploadedSchema);
-    assert.deepEqual([pages, total], [2, 501]);
+    assert.deepEqual([pages, total], [2, 7]);
     assert.equal(taken.headers.get('location'), '/v1/batches/upload');
 
     const report = await eventually('both pages are admitted', async () => {
       const { counts, ...rest } = await batchReport(api.stage.client, 'upload');
       return counts.pending === 0 ? { counts, ...rest } : undefined;
     });
-    assert.deepEqual([report.counts.accepted, report.counts.rejected, report.addsUp], [500, 1, true]);
+    assert.deepEqual([report.counts.accepted, report.counts.rejected, report.addsUp], [6, 1, true]);
     const second = (await ask(api.url, '/v1/batches/upload/items?page=1')).as(BatchItemsSchema);
-    assert.deepEqual([second.pages, second.items[0]?.key], [2, 'upload:500']);
+    assert.deepEqual([second.pages, second.items[0]?.key], [2, 'upload:6']);
 
-    const other = await upload('upload', 'upload', body.replace('upload:500', 'upload:other'));
+    const other = await upload('upload', 'upload', body.replace('upload:6', 'upload:other'));
     assert.equal(other.problem().type, 'urn:onelane:problem:batch-id-taken');
   });
 });

@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { answers } from '../../src/dev/temporal/dev-file.ts';
 import {
   type DevServer,
@@ -33,7 +34,7 @@ describe('a dev server without options', () => {
 
   before(async () => {
     server = await startDevServer({});
-    connection = await Connection.connect({ address: server.address });
+    connection = await Connection.connect({ address: server.address, plugins: [endsCallsWhenClosed] });
   });
   after(async () => {
     await connection?.close();
@@ -172,7 +173,7 @@ async function withServer<T>(
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
   const server = await startDevServer(options);
-  const connection = await Connection.connect({ address: server.address });
+  const connection = await Connection.connect({ address: server.address, plugins: [endsCallsWhenClosed] });
   try {
     return await use(new Client({ connection, namespace: options.namespace }));
   } finally {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { GrpcGate, HEARTBEATS } from '../../bench/fleet/grpc-gate.ts';
 import { openLane } from '../../src/client/open-lane.ts';
 import { pendingActivityOf } from '../../src/client/pending-activity.ts';
@@ -94,7 +95,7 @@ test('a process whose heartbeats do not arrive is not given a lane, though it st
   const said: string[] = [];
   const address = `127.0.0.1:${gate.port}`;
   const [connection, native] = [
-    await Connection.connect({ address }),
+    await Connection.connect({ address, plugins: [endsCallsWhenClosed] }),
     await NativeConnection.connect({ address }),
   ];
   try {

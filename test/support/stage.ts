@@ -7,6 +7,7 @@ import {
   Worker,
   makeTelemetryFilterString,
 } from '@temporalio/worker';
+import { endsCallsWhenClosed } from '../../src/closed-calls.ts';
 import { dispatchActivities } from '../../src/activities/dispatch.ts';
 import { laneDeskActivities } from '../../src/activities/lane-desk.ts';
 import { scheduleActivities } from '../../src/activities/publish-window.ts';
@@ -81,7 +82,7 @@ export async function timeSkippingStage(): Promise<Stage> {
 /** On the dev server, with all that a real one has. */
 export async function devServerStage(options: DevServerOptions = {}): Promise<Stage> {
   const server = await startDevServer(options);
-  const connection = await Connection.connect({ address: server.address });
+  const connection = await Connection.connect({ address: server.address, plugins: [endsCallsWhenClosed] });
   const native = await NativeConnection.connect({ address: server.address });
   return await stageOn({
     client: new Client({ connection }),
@@ -175,7 +176,9 @@ async function stageOn(server: Server): Promise<Stage> {
       await consumers.close(lane);
     },
     async pass(ms) {
+      await consumers.settled();
       clock.move(ms);
+      await consumers.settled();
       await server.skip(ms);
     },
     async close() {

@@ -12,9 +12,11 @@ suite('the batch command', () => {
   const lanes = { releases: { limit: { requests: 5, per: '1s' } } };
 
   test('pauses what is left of a batch, though interrupted and typed again, and resumes it; the report adds up', async () => {
-    await withScene({ temporal, lanes }, async (scene) => {
+    // Slow enough for two commands to start while it goes on, also on a busy machine.
+    const slow = { releases: { limit: { requests: 1, per: '1s' } } };
+    await withScene({ temporal, lanes: slow }, async (scene) => {
       const worker = await scene.worker();
-      const published = items('paused', 30);
+      const published = items('paused', 20);
       const batchId = scene.batchId('paused');
       await scene.publish('paused', published);
       await until('some are done', async () => (await scene.upstream.effects()).length >= 3);
@@ -33,9 +35,9 @@ suite('the batch command', () => {
       assert.deepEqual(report.held, { by: 'ada', reason: 'wrong release' });
       assert.deepEqual(
         [report.counts.published, report.counts.succeeded, report.addsUp],
-        [30, done.length, true],
+        [20, done.length, true],
       );
-      assert.equal(report.counts.open, 30 - done.length);
+      assert.equal(report.counts.open, 20 - done.length);
       assert.equal(report.drainsInMs, null);
       await worker.end('SIGKILL');
       assert.deepEqual(await reportOf(scene, batchId), report, 'with no worker running');
@@ -57,8 +59,8 @@ suite('the batch command', () => {
 
       const text = await scene.run('batch', batchId, '--report');
       assert.equal(text.code, 0, text.stderr);
-      assert.match(text.stdout, /^published 30 = 30 accepted \+ 0 duplicate \+ .* \+ 0 absent$/m);
-      assert.match(text.stdout, /^accepted 30 = 30 succeeded \+ 0 parked \+ .* \+ 0 open$/m);
+      assert.match(text.stdout, /^published 20 = 20 accepted \+ 0 duplicate \+ .* \+ 0 absent$/m);
+      assert.match(text.stdout, /^accepted 20 = 20 succeeded \+ 0 parked \+ .* \+ 0 open$/m);
       assert.match(text.stdout, /^adds up: yes$/m);
       assert.match(text.stdout, /^0 +paused:0 +accepted +succeeded +\S+ \(answer\)$/m);
       assert.equal((await scene.run('batch', batchId, '--report')).stdout, text.stdout);

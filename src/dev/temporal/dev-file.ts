@@ -2,6 +2,7 @@ import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { z } from 'zod';
+import { endsCallsWhenClosed } from '../../closed-calls.ts';
 
 /** Everything that `onelane dev` keeps lives in this folder, below the one in which it was started. */
 export const DEV_FOLDER = '.onelane';
@@ -66,7 +67,11 @@ export function isProcessAlive(pid: number): boolean {
 /** Whether a Temporal server answers at an address, within a second. */
 export async function answers(address: string): Promise<boolean> {
   try {
-    const connection = await Connection.connect({ address, connectTimeout: '1s' });
+    const connection = await Connection.connect({
+      address,
+      connectTimeout: '1s',
+      plugins: [endsCallsWhenClosed],
+    });
     await connection.close();
     return true;
   } catch {

@@ -2,6 +2,7 @@ import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
+import { endsCallsWhenClosed } from '../../closed-calls.ts';
 import { ensureSearchAttributes } from '../../search-attributes.ts';
 import { findTemporalCli, type FindOptions, type FoundBinary } from './find.ts';
 import { spawnSupervised, type Supervised } from './supervisor.ts';
@@ -154,7 +155,9 @@ export function partitionFlags(partitions: number): string[] {
 
 /** Waits until the server answers, and sets what its command line cannot. */
 async function prepare(server: Supervised, address: string, namespace: string): Promise<void> {
-  const connection = await untilReady(server, () => Connection.connect({ address, connectTimeout: '1s' }));
+  const connection = await untilReady(server, () =>
+    Connection.connect({ address, connectTimeout: '1s', plugins: [endsCallsWhenClosed] }),
+  );
   try {
     const client = new Client({ connection, namespace });
     // The namespace is registered shortly after the server has begun to answer.

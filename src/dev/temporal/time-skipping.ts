@@ -1,4 +1,5 @@
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { endsCallsWhenClosed } from '../../closed-calls.ts';
 import { ensureSearchAttributes } from '../../search-attributes.ts';
 import { type FindOptions, findTimeSkippingServer } from './find.ts';
 
@@ -17,6 +18,7 @@ export async function startTimeSkipping(options: FindOptions = {}): Promise<Test
   const { path } = await findTimeSkippingServer(options);
   const environment = await TestWorkflowEnvironment.createTimeSkipping({
     server: { executable: { type: 'existing-path', path } },
+    plugins: [endsCallsWhenClosed],
   });
   try {
     await ensureSearchAttributes(environment.connection, NAMESPACE);

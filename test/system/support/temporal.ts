@@ -1,6 +1,7 @@
 import { after, before } from 'node:test';
 import { Client, Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
+import { endsCallsWhenClosed } from '../../../src/closed-calls.ts';
 import { type DevServer, startDevServer } from '../../../src/dev/temporal/dev-server.ts';
 import { ensureSearchAttributes } from '../../../src/search-attributes.ts';
 import { until } from './until.ts';
@@ -39,7 +40,7 @@ export function useTemporal(): Temporal {
 /** A namespace of its own on the same server: what is side by side with others there has none of their workers. */
 export async function ownNamespace(temporal: Temporal, namespace: string): Promise<Temporal> {
   const own = await bareNamespace(temporal, namespace);
-  const connection = await Connection.connect({ address: own.address });
+  const connection = await Connection.connect({ address: own.address, plugins: [endsCallsWhenClosed] });
   try {
     await ensureSearchAttributes(connection, namespace);
   } finally {
@@ -50,7 +51,7 @@ export async function ownNamespace(temporal: Temporal, namespace: string): Promi
 
 /** A namespace as whoever runs a server makes it: without what onelane needs of it, and with a retention of a day. */
 export async function bareNamespace({ address }: Temporal, namespace: string): Promise<Temporal> {
-  const connection = await Connection.connect({ address });
+  const connection = await Connection.connect({ address, plugins: [endsCallsWhenClosed] });
   after(() => connection.close());
   await connection.workflowService.registerNamespace({
     namespace,
@@ -68,7 +69,7 @@ export async function bareNamespace({ address }: Temporal, namespace: string): P
 
 /** Whoever connects closes the connection. */
 export async function connectTo(address: string): Promise<Client> {
-  return new Client({ connection: await Connection.connect({ address }) });
+  return new Client({ connection: await Connection.connect({ address, plugins: [endsCallsWhenClosed] }) });
 }
 
 function started<T>(value: T | undefined): T {
