@@ -19,6 +19,7 @@ import { laneRoutes } from './routes/lanes.ts';
 import { queueRoutes } from './routes/queue.ts';
 import { uploadRoutes } from './routes/uploads.ts';
 import { mustBeClear } from './said-once.ts';
+import { cutUnfinishedOnClose } from './unfinished.ts';
 
 /** A page of a batch is at most 1 MiB; there may be as much white space around it. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
@@ -27,6 +28,8 @@ const MAX_PARAM_LENGTH = 765;
 /** Without a byte in either direction. Longer than anybody may wait for admissions. */
 const IDLE_MS = 90_000;
 const HEADERS_WITHIN_MS = 20_000;
+/** The whole of the longest upload, over a line of 300 kB/s. */
+const REQUEST_WITHIN_MS = 3_600_000;
 
 export interface ApiOptions {
   readonly client: Client;
@@ -51,6 +54,7 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
     bodyLimit: MAX_BODY_BYTES,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     connectionTimeout: IDLE_MS,
+    requestTimeout: REQUEST_WITHIN_MS,
     // The answer of Fastify's own is no problem document; whoever asks while we stop is still answered.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
@@ -62,6 +66,7 @@ export async function createApi({ client, keys, limit, say }: ApiOptions): Promi
   });
   app.server.headersTimeout = HEADERS_WITHIN_MS;
   malformed.watch(app.server);
+  cutUnfinishedOnClose(app);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(failWith(say));

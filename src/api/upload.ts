@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Readable, Transform } from 'node:stream';
@@ -9,6 +9,9 @@ import { ProblemError } from './problems.ts';
 
 /** Thousands of times what a page holds; whoever has more has several batches. */
 export const MAX_UPLOAD_BYTES = 1024 * 1024 * 1024;
+
+/** What the streams of Node read at a time. */
+const READ_BYTES = 64 * 1024;
 
 /**
  * Takes a body in, all of it, before anything of it is used: of one that is cut off nothing is published. It is kept in
@@ -20,15 +23,33 @@ export async function withUpload<T>(
   body: Readable,
   use: (items: () => AsyncIterable<unknown>) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'onelane-upload-'));
+  const file = await openNameless();
   try {
-    const file = join(folder, 'items.ndjson');
-    await pipeline(body, atMost(MAX_UPLOAD_BYTES), createWriteStream(file)).catch((error: unknown) => {
+    const keep = (bytes: AsyncIterable<Buffer>): Promise<void> => writeFile(file, bytes);
+    await pipeline(body, atMost(MAX_UPLOAD_BYTES), keep).catch((error: unknown) => {
       throw isFull(error) ? noRoom() : error;
     });
-    return await use(() => ndjsonItems(createReadStream(file)));
+    return await use(() => ndjsonItems(bytesOf(file)));
   } finally {
-    await rm(folder, { recursive: true });
+    await file.close();
+  }
+}
+
+/** A file that is gone when it is closed, and also when this process is killed. */
+async function openNameless(): Promise<FileHandle> {
+  const path = join(tmpdir(), `onelane-upload-${randomUUID()}`);
+  const file = await open(path, 'wx+', 0o600);
+  await unlink(path);
+  return file;
+}
+
+/** From its beginning. Not by a stream: one that is left early may still read when the file is closed. */
+async function* bytesOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  for (let position = 0; ;) {
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(READ_BYTES), position });
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 

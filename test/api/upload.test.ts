@@ -15,3 +15,20 @@ test('an upload for which there is no room is 503, to be sent again, and nothing
     );
   }
 });
+
+test('an upload is read as often as needed', async () => {
+  const lines = Array.from({ length: 5_000 }, (_, n) => ({ key: `item:${n}`, payload: n }));
+  const body = Readable.from(lines.map((line) => Buffer.from(`${JSON.stringify(line)}\n`)));
+  await withUpload(body, async (items) => {
+    for (const time of ['first', 'second', 'third']) {
+      let read = 0;
+      for await (const item of items()) assert.deepEqual(item, lines[read++], time);
+      assert.equal(read, lines.length, time);
+    }
+    // Whoever has seen enough stops early.
+    for await (const item of items()) {
+      assert.deepEqual(item, lines[0]);
+      break;
+    }
+  });
+});

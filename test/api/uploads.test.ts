@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { batchReport } from '../../src/client.ts';
 import { BatchItemsSchema, UploadedSchema } from '../../src/api/batch-answers.ts';
 import { ask } from '../support/api.ts';
 import { useApi } from '../support/api-stage.ts';
 import { withLane } from '../support/scene.ts';
-import { eventually } from '../support/wait.ts';
+import { eventually, until } from '../support/wait.ts';
 
 const api = useApi();
 
@@ -55,17 +56,14 @@ test('of an upload that is cut off nothing is published, and nothing is left beh
       'Idempotency-Key': 'cut',
       'Content-Length': String(10_000_000),
     };
-    const inAdvance = await leftovers();
+    const inAdvance = await openUploads();
     const sent = request({ host: '127.0.0.1', port, method: 'POST', path: '/v1/uploads?lane=cut', headers });
     sent.on('error', () => {});
     sent.write(`${JSON.stringify({ key: 'cut:a', payload: 1 })}\n`.repeat(1_000));
-    await eventually('it is being taken in', async () =>
-      (await leftovers()) > inAdvance ? true : undefined,
-    );
+    await until('it is being taken in', async () => (await openUploads()).length > inAdvance.length);
+    assert.deepEqual(await leftovers(), [], 'nothing would be left of a service that is killed now');
     sent.destroy();
-    await eventually('it is cleared away', async () =>
-      (await leftovers()) === inAdvance ? true : undefined,
-    );
+    await until('it is cleared away', async () => (await openUploads()).length === inAdvance.length);
     assert.equal((await ask(api.url, '/v1/batches/cut')).status, 404);
     assert.equal((await ask(api.url, '/healthz')).status, 200);
   });
@@ -91,6 +89,13 @@ test('what is no NDJSON is refused as a whole, and nothing of it is published', 
   assert.equal((await ask(api.url, '/v1/batches/bad')).status, 404);
 });
 
-async function leftovers(): Promise<number> {
-  return (await readdir(tmpdir())).filter((name) => name.startsWith('onelane-upload-')).length;
+async function leftovers(): Promise<string[]> {
+  return (await readdir(tmpdir())).filter((name) => name.startsWith('onelane-upload-'));
+}
+
+/** What this process has open of uploads, by the list that Linux keeps. */
+async function openUploads(): Promise<string[]> {
+  const folder = '/proc/self/fd';
+  const paths = (await readdir(folder)).map((fd) => readlink(join(folder, fd)).catch(() => 'closed since'));
+  return (await Promise.all(paths)).filter((path) => path.includes('onelane-upload-'));
 }
