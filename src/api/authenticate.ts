@@ -20,7 +20,8 @@ export function authenticated(app: FastifyInstance, keys: KeyRing | null): void 
   app.decorateRequest('caller');
   app.addHook('onRoute', ({ schema }) => {
     if (schema === undefined || schema.hide === true) return;
-    schema.security = [{ key: [] }];
+    // An empty one says that it also goes without.
+    schema.security = local === undefined ? [{ key: [] }] : [{}, { key: [] }];
     schema.response = { ...problemResponses(401, 403, 429, 503), ...Object(schema.response) };
   });
   app.addHook('onRequest', async (request) => {

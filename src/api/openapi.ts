@@ -43,7 +43,8 @@ export async function describeApi(app: FastifyInstance): Promise<void> {
           key: {
             type: 'http',
             scheme: 'bearer',
-            description: 'made by `onelane keys create`; none is needed where none is configured',
+            description:
+              'made by `onelane keys create`; a service for which none is configured asks for none',
           },
         },
       },

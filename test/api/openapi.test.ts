@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import { z } from 'zod';
 import { BatchIdHeaderSchema } from '../../src/api/batch-id.ts';
 import { BatchParamsSchema, ItemKeySchema, LaneSchema } from '../../src/api/routes/context.ts';
-import { ask, awayClient, openApiText, startApi } from '../support/api.ts';
+import { ask, awayClient, noKeys, openApiText, startApi } from '../support/api.ts';
 
 test('docs/openapi.json is what the routes say; if not, run: npm run openapi', async () => {
   const file = fileURLToPath(new URL('../../docs/openapi.json', import.meta.url));
@@ -15,7 +15,7 @@ test('docs/openapi.json is what the routes say; if not, run: npm run openapi', a
 
 test('the document and a page to read it are served, and the page takes nothing from elsewhere', async () => {
   const client = await awayClient();
-  const api = await startApi(client);
+  const api = await startApi(client, { keys: noKeys() });
   try {
     const served = await ask(api.url, '/openapi.json');
     assert.deepEqual(JSON.parse(served.text), JSON.parse(await openApiText()));
@@ -33,6 +33,29 @@ test('the document and a page to read it are served, and the page takes nothing 
     await api.close();
     await client.connection.close();
   }
+});
+
+test('the document asks for a key where the service does: where none is configured, it goes without', async () => {
+  const client = await awayClient();
+  for (const [keys, expected] of [
+    [noKeys(), [{ key: [] }]],
+    [null, [{}, { key: [] }]],
+  ] as const) {
+    const api = await startApi(client, { keys });
+    try {
+      const { paths } = SecuredSchema.parse(JSON.parse((await ask(api.url, '/openapi.json')).text));
+      assert.deepEqual(paths['/v1/lanes']?.['get']?.security, expected);
+      assert.equal(paths['/healthz']?.['get']?.security, undefined);
+      assert.equal((await ask(api.url, '/v1/lanes')).status, keys === null ? 503 : 401);
+    } finally {
+      await api.close();
+    }
+  }
+  await client.connection.close();
+});
+
+const SecuredSchema = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ security: z.array(z.unknown()).optional() }))),
 });
 
 const TextSchema = z.object({ pattern: z.string(), minLength: z.int(), maxLength: z.int() });

@@ -53,15 +53,20 @@ export async function keysFor<Name extends string>(grants: Record<Name, Grant>) 
 
 export type Keys<Name extends string> = Awaited<ReturnType<typeof keysFor<Name>>>;
 
+/** The keys of a file in which there are none: nobody is let in. */
+export function noKeys(): KeyRing {
+  return new KeyRing(join(tmpdir(), 'onelane-no-such-keys.json'));
+}
+
 /** A client of a Temporal that isn't there. */
 export function awayClient(): Promise<Client> {
   return lazyClient({ env: { TEMPORAL_ADDRESS: '127.0.0.1:1' } });
 }
 
-/** The OpenAPI document as the routes make it, as it is kept in docs/openapi.json. */
+/** The OpenAPI document as the routes make it where keys are asked for, as it is kept in docs/openapi.json. */
 export async function openApiText(): Promise<string> {
   const client = await awayClient();
-  const app = await createApi({ client, keys: null, limit: PLENTY, say: () => {} });
+  const app = await createApi({ client, keys: noKeys(), limit: PLENTY, say: () => {} });
   try {
     await app.ready();
     return `${JSON.stringify(app.swagger(), undefined, 2)}\n`;
