@@ -16,6 +16,7 @@ import {
   throttled,
   unavailable,
 } from '../../src/library/testing.ts';
+import { until } from '../support/wait.ts';
 
 const TIMEOUT_MS = 1_000;
 
@@ -181,8 +182,7 @@ test('each way to answer has its verdict', async () => {
 test('a throttled lane waits as long as it is told to, and time passes without waiting', async () => {
   scripts.set('slow', [answer(throttled({ afterMs: 3_600_000 }))]);
   await publishOne('throttling', 'slow');
-  while (callsOf('slow').length === 0) await sleep(5);
-  while (!stage.said.some((line) => line.startsWith('lane throttling is closed'))) await sleep(5);
+  await untilSaid('lane throttling is closed');
   const closedAt = stage.now().getTime();
   await publishOne('throttling', 'behind');
   await stage.pass('1h');
@@ -194,7 +194,7 @@ test('a throttled lane waits as long as it is told to, and time passes without w
 test('a lane that can do nothing for any item pauses itself', async () => {
   scripts.set('locked', [answer(laneFault('the token has expired'))]);
   await publishOne('faulty', 'locked');
-  while (!stage.said.some((line) => line.startsWith('lane faulty has paused itself'))) await sleep(5);
+  await untilSaid('lane faulty has paused itself');
 });
 
 test('each partition of a lane is consumed, and its functions know which they work for', async () => {
@@ -240,3 +240,7 @@ test('a parked item that is redriven is called again under its key', async () =>
   const record = await stage.onelane.waitForItem('parked', { withinMs: 30_000 });
   assert.deepEqual([record.state, callsOf('parked').length], ['succeeded', 2]);
 });
+
+async function untilSaid(beginning: string): Promise<void> {
+  await until(`a consumer says: ${beginning}`, () => stage.said.some((line) => line.startsWith(beginning)));
+}
