@@ -51,6 +51,7 @@ export async function* publishPages(
   const whole = told ?? (Array.isArray(items) ? await survey(lane, items) : undefined);
   if (whole !== undefined) await refuseOtherWhole(client, batchId, whole);
   const turns = new Turns();
+  let idTaken: Promise<void> | undefined;
   // Those that are published at once share a worker, and wait for each other.
   let waitMs = (options.waitMs ?? DEFAULT_WAIT_MS) * Math.min(whole?.pages ?? PAGES_AT_ONCE, PAGES_AT_ONCE);
 
@@ -66,9 +67,11 @@ export async function* publishPages(
       ...(publisher === undefined ? {} : { publisher }),
       ...(known === null ? {} : { pages: known.pages, total: known.total }),
     };
-    const published = await turns.take(page, () =>
-      publishPage(client, batch, { waitMs }, known?.content ?? null),
-    );
+    if (known?.pages !== 1) idTaken ??= takeId(client, batch, known);
+    const published = await turns.take(page, async () => {
+      await idTaken;
+      return await publishPage(client, batch, { waitMs }, known?.content ?? null);
+    });
     if (!published.answered) waitMs = 0;
     const admissions = published.admissions.map((one) => placed(one, page.first));
     return { ...published, admissions, page: page.page, whole: known };
@@ -84,6 +87,16 @@ export async function* publishPages(
     yield published;
   }
   if (none) throw new BatchRefusedError('items: expected at least one item, got an empty batch');
+}
+
+/**
+ * Makes the first page durable before any other is published. Of two batches that ask for one ID at the same time, one
+ * has it then, and nothing of the other is started: else each would have some of the pages, and both be refused.
+ */
+async function takeId(client: Client, firstPage: Batch, whole: Whole | null): Promise<void> {
+  await publishPage(client, firstPage, { waitMs: 0 }, whole?.content ?? null);
+  // The other may differ on a later page only.
+  if (whole !== null) await refuseOtherWhole(client, firstPage.batchId, whole);
 }
 
 /** Before the first page, since a batch that differs on a later one must not be mixed with what is known. */

@@ -111,6 +111,37 @@ test('a batch that differs on a later page, or is longer, is refused before any 
   });
 });
 
+test('a stream that differs from what its ID stands for is refused before any of its items is started', async () => {
+  await withLane(stage, 'streamed', { open: false }, async () => {
+    const batch = { batchId: 'streamed', lane: 'streamed' };
+    await published({ ...batch, items: bigItems('streamed', 5) });
+    await assert.rejects(published({ ...batch, items: stream(bigItems('other', 15)) }), BatchIdTakenError);
+    for (const workflowId of ['batch/streamed/1', 'batch/streamed/2', 'other:5', 'other:10'])
+      assert.equal(await describeOrUndefined(stage.client, workflowId), undefined, workflowId);
+  });
+});
+
+test('of two batches of one ID, published at the same time, one stands, and nothing of the other is started', async () => {
+  await withLane(stage, 'race', { open: false }, async () => {
+    const same = bigItems('race-same', 5);
+    for (const [name, firstPage] of Object.entries({ differ: [], 'differ-later': same })) {
+      const sides = ['a', 'b'].map((side) => [...firstPage, ...bigItems(`${name}-${side}`, 15)]);
+      const ended = await Promise.allSettled(
+        sides.map((items) => published({ batchId: name, lane: 'race', items })),
+      );
+      const refused = ended.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      assert.deepEqual(
+        refused.map((error) => error instanceof BatchIdTakenError),
+        [true],
+        name,
+      );
+      const lost = ended[0]?.status === 'rejected' ? 'a' : 'b';
+      for (const n of [0, 5, 10])
+        assert.equal(await describeOrUndefined(stage.client, `${name}-${lost}:${n}`), undefined, name);
+    }
+  });
+});
+
 test('what changes between counting and publishing is refused, and its last page is not published', async () => {
   await withLane(stage, 'changes', { open: false }, async () => {
     const items = bigItems('changes', 6);
