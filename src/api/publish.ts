@@ -1,7 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { type Admission, type Published, publish } from '../client.ts';
+import type { ReportRow } from '../domain/batch-report.ts';
 import type { Caller } from './caller.ts';
 import { ANSWERED_WITHIN_MS } from './routes/context.ts';
+
+/** All that is told of a key whose holder is not to be known. */
+const TAKEN = 'key: taken';
 
 /** However short a caller wants to wait: Temporal must have the batch before we say that it has. */
 const STORED_WITHIN_MS = 1_000;
@@ -44,10 +48,21 @@ export function shownTo(caller: Caller, lane: string, admissions: readonly Admis
   return admissions.map((admission) => {
     if (admission.admission === 'duplicate' && !mayReadLane && !isOwn(admission, admissions))
       return conflict(admission);
-    // A key in conflict may be held in any lane.
-    if (admission.admission === 'conflict' && !caller.mayEverywhere('read')) return conflict(admission);
+    if (admission.admission === 'conflict' && !mayReadHolder(caller)) return conflict(admission);
     return admission;
   });
+}
+
+/** The same of what is told of a batch later, to a caller who may read in its lane. */
+export function rowsShownTo(caller: Caller, rows: readonly ReportRow[]): ReportRow[] {
+  return rows.map((row) =>
+    row.admission === 'conflict' && !mayReadHolder(caller) ? { ...row, reason: TAKEN } : row,
+  );
+}
+
+/** A key in conflict may be held in any lane. */
+function mayReadHolder(caller: Caller): boolean {
+  return caller.mayEverywhere('read');
 }
 
 /** A later position of a key that this very batch brought. */
@@ -57,5 +72,5 @@ function isOwn({ of }: { of?: number }, admissions: readonly Admission[]): boole
 
 function conflict({ position, key, of }: { position: number; key: string; of?: number }): Admission {
   const whose = of === undefined ? {} : { of };
-  return { position, key, admission: 'conflict', reason: 'key: taken', ...whose };
+  return { position, key, admission: 'conflict', reason: TAKEN, ...whose };
 }

@@ -81,6 +81,25 @@ test('to a key that may not read, a duplicate is a conflict without its state', 
   });
 });
 
+test('whose a key in conflict is stays hidden from who may not read everywhere, whatever is asked', async () => {
+  await withLane(api.stage, 'guarded', {}, async () => {
+    await withLane(api.stage, 'elsewhere', {}, async () => {
+      const headers = api.keys.bearer('elsewhere');
+      const items = [{ key: 'fought-over', payload: 1 }];
+      await publishOver(api.url, 'whose-it-is', 'guarded', items, api.keys.bearer('all'));
+      const published = await publishOver(api.url, 'loser', 'elsewhere', items, headers);
+      const answers = [published.text];
+      for (const part of ['', '/items', '/report'])
+        answers.push((await ask(api.url, `/v1/batches/loser${part}`, { headers })).text);
+      for (const answer of answers) assert.doesNotMatch(answer, /whose-it-is/);
+      for (const asked of [0, 2, 3]) assert.match(answers[asked] ?? '', /"reason":"key: taken"/);
+
+      const all = await ask(api.url, '/v1/batches/loser/report', { headers: api.keys.bearer('all') });
+      assert.match(all.text, /key: taken by another operation, of batch\/whose-it-is/);
+    });
+  });
+});
+
 test('a key that is revoked is refused from the next request on', async () => {
   const headers = api.keys.bearer('revoked');
   assert.equal((await ask(api.url, '/v1/lanes', { headers })).status, 200);

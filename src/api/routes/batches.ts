@@ -8,7 +8,7 @@ import { BatchIdHeaderSchema, mustComeOnce } from '../batch-id.ts';
 import { batchSeenBy } from '../batch-seen.ts';
 import { exactMembers } from '../json-body.ts';
 import { problemResponses } from '../problems.ts';
-import { locationOf, publishFor } from '../publish.ts';
+import { locationOf, publishFor, rowsShownTo } from '../publish.ts';
 import {
   ANSWERED_WITHIN_MS,
   BatchParamsSchema,
@@ -95,7 +95,7 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
       const rows = await client.withDeadline(Date.now() + ANSWERED_WITHIN_MS, () =>
         batchRows(client, { workflowId, page }, status),
       );
-      return { batchId: id, page, pages, items: rows };
+      return { batchId: id, page, pages, items: rowsShownTo(caller, rows) };
     },
   );
 
@@ -115,7 +115,8 @@ export function batchRoutes(app: TypedApi, { client }: RouteContext): void {
     },
     async ({ caller, params }) => {
       await batchSeenBy(client, caller, params.id);
-      return await batchReport(client, params.id);
+      const report = await batchReport(client, params.id);
+      return { ...report, rows: rowsShownTo(caller, report.rows) };
     },
   );
 }
