@@ -3,6 +3,7 @@ import type { CallEnd } from '../domain/verdict.ts';
 import { parseLaneName } from '../domain/ids.ts';
 import type { Json } from '../domain/json.ts';
 import { type UpstreamAnswer, UpstreamAnswerSchema } from './answers.ts';
+import { NoAnswerError, failureOf, parsed } from './function-failure.ts';
 import type { CallOf, Upstream } from './upstream.ts';
 import {
   type CallObserver,
@@ -86,9 +87,9 @@ export class FunctionUpstream implements Upstream {
       return end;
     } catch (error) {
       if (signal.aborted) return { kind: 'unanswered', code: 'TIMEOUT' };
-      // What an error says may hold anything, secrets included: it is said here, and not stored.
-      this.#say(`${request.method} ${request.path} of item ${key} threw ${String(error)}`);
-      return { kind: 'unanswered', code: `THREW ${error instanceof Error ? error.name : typeof error}` };
+      const { code, what } = failureOf(error);
+      this.#say(`${request.method} ${request.path} of item ${key} ${what}`);
+      return { kind: 'unanswered', code };
     }
   }
 
@@ -115,7 +116,7 @@ export class FunctionUpstream implements Upstream {
 
 /** As an API would answer, so that it is read as any other lookup. */
 function found({ key }: UpstreamLookupCall, answer: unknown): UpstreamAnswer {
-  const receipt = FoundSchema.parse(answer);
+  const receipt = parsed(FoundSchema, answer);
   return receipt === null ? { status: 404, body: {} } : { status: 200, body: { key, ...receipt } };
 }
 
@@ -127,9 +128,9 @@ async function ended(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** @throws z.ZodError when it is no answer: then nobody knows what was done */
+/** @throws NoAnswerError when it is none: then nobody knows what was done */
 function endOf(answer: UpstreamAnswer): CallEnd {
-  const { status, headers, body } = UpstreamAnswerSchema.parse(answer);
+  const { status, headers, body } = parsed(UpstreamAnswerSchema, answer);
   const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
   return {
     kind: 'answered',
@@ -142,7 +143,11 @@ function endOf(answer: UpstreamAnswer): CallEnd {
 
 function textOf(body: unknown): string {
   if (typeof body === 'string') return body;
-  // Undefined for what JSON has no word for, such as a function.
-  const text: string | undefined = JSON.stringify(body);
-  return text ?? '';
+  try {
+    // Undefined for what JSON has no word for, such as a function.
+    const text: string | undefined = JSON.stringify(body);
+    return text ?? '';
+  } catch {
+    throw new NoAnswerError('body: expected text, or what JSON carries');
+  }
 }
