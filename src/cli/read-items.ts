@@ -36,6 +36,7 @@ export async function* readItems(file: string): AsyncGenerator {
 
 async function* itemsOf(file: string): AsyncGenerator {
   if (file === STDIN) return yield* ndjsonItems(process.stdin);
+  await mustBeReadableTwice(file);
   switch (extname(file).toLowerCase()) {
     case '.ndjson':
     case '.jsonl':
@@ -48,6 +49,16 @@ async function* itemsOf(file: string): AsyncGenerator {
         `${file}: expected a file named .ndjson, .jsonl or .json, or - for NDJSON on stdin`,
       );
   }
+}
+
+/** A batch is counted before it is published. Opening a pipe for the second time would wait for ever. */
+async function mustBeReadableTwice(file: string): Promise<void> {
+  const found = await stat(file);
+  if (!found.isFile() && !found.isDirectory())
+    throw new CliError(
+      EXIT.usage,
+      `${file}: expected a file, which can be read twice, got a pipe or device; - reads NDJSON from stdin`,
+    );
 }
 
 async function readText(file: string): Promise<string> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -193,5 +194,14 @@ describe('a file that cannot be used', () => {
       /none\.ndjson: cannot be read: ENOENT/,
     );
     await assert.rejects(collected(readItems(folder)), { name: 'CliError', exitCode: EXIT.usage });
+  });
+
+  it('a pipe, which can be read once only, is refused before it is waited for', async () => {
+    const pipe = join(folder, 'pipe.ndjson');
+    execFileSync('mkfifo', [pipe]);
+    await assert.rejects(collected(readItems(pipe)), {
+      name: 'CliError',
+      message: `${pipe}: expected a file, which can be read twice, got a pipe or device; - reads NDJSON from stdin`,
+    });
   });
 });
