@@ -4,8 +4,11 @@ import { DISPATCH_TASK_QUEUE, batchWorkflowId } from '../domain/ids.ts';
 import type { dispatchBatch } from '../workflows/index.ts';
 import { ONELANE_BATCH, ONELANE_LANE } from '../workflows/visibility.ts';
 
-/** Of Temporal's five; items have the one in the middle unless they say otherwise. */
-const FIRST_PRIORITY = 1;
+/**
+ * Of Temporal's five; items have the one in the middle unless they say otherwise. What publishes goes before the first
+ * tasks of items, of which another batch may have left thousands. See docs/decisions/0013.
+ */
+export const FIRST_PRIORITY = { priorityKey: 1 } as const;
 
 export interface Asking {
   readonly batch: Batch;
@@ -30,8 +33,7 @@ export function startOptions({
       { key: ONELANE_BATCH, value: batch.batchId },
     ],
     staticSummary: `batch ${batch.batchId}${pageOf(batch)}: ${batch.items.length} items for lane ${batch.lane}`,
-    // Before the first tasks of items, of which another batch may have left thousands: somebody waits for its answer.
-    priority: { priorityKey: FIRST_PRIORITY },
+    priority: FIRST_PRIORITY,
     workflowIdConflictPolicy: 'USE_EXISTING',
     // A batch that was terminated or refused can be published again, and finishes what is left; a completed one answers.
     workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',

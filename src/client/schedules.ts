@@ -13,6 +13,7 @@ import { DISPATCH_TASK_QUEUE, parseScheduleId, scheduleId } from '../domain/ids.
 import { instantText } from '../domain/window.ts';
 import type { publishWindow } from '../workflows/index.ts';
 import type { Named } from '../workflows/named.ts';
+import { FIRST_PRIORITY } from './batch-start.ts';
 import { NotFoundError, ScheduleRefusedError } from './errors.ts';
 import { noSuchSchedule } from './matching-times.ts';
 
@@ -87,6 +88,16 @@ export async function createSchedule(
   const definition = parsedDefinition(schedule, asked);
   const { lane, source, when, overlap, catchUp } = definition;
   const timeZone = when.kind === 'cron' ? when.timeZone : 'UTC';
+  // A variable, since the type of an action lacks the priority, which the SDK hands on.
+  const action = {
+    type: 'startWorkflow',
+    workflowType: 'publishWindow',
+    workflowId: scheduleId(schedule),
+    taskQueue: DISPATCH_TASK_QUEUE,
+    args: [{ lane, source, timeZone }],
+    priority: FIRST_PRIORITY,
+    staticSummary: `schedule ${schedule}: a window of ${source} for lane ${lane}`,
+  } as const;
   try {
     await client.schedule.create<typeof publishWindow>({
       scheduleId: scheduleId(schedule),
@@ -97,14 +108,7 @@ export async function createSchedule(
       policies: { overlap: POLICY_OF[overlap], catchupWindow: parseDuration(catchUp) },
       state: { paused, note: paused ? 'created paused' : '' },
       memo: { definition },
-      action: {
-        type: 'startWorkflow',
-        workflowType: 'publishWindow',
-        workflowId: scheduleId(schedule),
-        taskQueue: DISPATCH_TASK_QUEUE,
-        args: [{ lane, source, timeZone }],
-        staticSummary: `schedule ${schedule}: a window of ${source} for lane ${lane}`,
-      },
+      action,
     });
   } catch (error) {
     if (error instanceof ScheduleAlreadyRunning) return await sameAs(client, schedule, definition);

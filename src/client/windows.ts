@@ -7,6 +7,7 @@ import { type Window, type WindowPublished, instantText } from '../domain/window
 import { GRPC, grpcCodeOf } from '../grpc.ts';
 import { retentionOf } from '../namespace.ts';
 import type { publishWindow } from '../workflows/index.ts';
+import { FIRST_PRIORITY } from './batch-start.ts';
 import { ScheduleRefusedError } from './errors.ts';
 import { describeOrUndefined } from './key-holder.ts';
 import { quoted } from './lists.ts';
@@ -162,6 +163,7 @@ async function publishMissed(
       workflowId,
       taskQueue: DISPATCH_TASK_QUEUE,
       args: [{ lane, source, timeZone }],
+      priority: FIRST_PRIORITY,
       // A firing that has failed is tried again; one that runs is joined; one that has published is left alone.
       workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
       workflowIdConflictPolicy: 'USE_EXISTING',

@@ -153,6 +153,27 @@ test('two backfills at once publish each window once, and windows adjoin', async
   assert.equal(asked.get('/at-once')?.length, 5);
 });
 
+test('a window that is fired, or backfilled, goes before the first tasks of items: it would wait behind thousands', async () => {
+  const { client } = stage;
+  const priorities = async (prefix: string): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const { workflowId } of client.workflow.list({ query: `WorkflowType = 'publishWindow'` })) {
+      if (!workflowId.startsWith(prefix)) continue;
+      const { raw } = await client.workflow.getHandle(workflowId).describe();
+      found.push(raw.workflowExecutionInfo?.priority?.priorityKey);
+    }
+    return found;
+  };
+  await createSchedule(client, 'urgent', definitionFor('urgent'));
+  await until('it has fired', async () => (await priorities('schedule/urgent-')).length > 0);
+  await deleteSchedule(client, 'urgent');
+  const paused = definitionFor('urgent-later', inBerlin('0 * * * *'));
+  await createSchedule(client, 'urgent-later', paused, { paused: true });
+  await backfill(client, 'urgent-later', { since: new Date(Date.now() - 3 * 3_600_000) });
+  await until('it is listed', async () => (await priorities('schedule/urgent-later-')).length === 3);
+  assert.deepEqual([...new Set(await priorities('schedule/urgent-'))], [1]);
+});
+
 test('a window whose source refused is listed with the reason, and backfilled once the source is mended', async () => {
   const { client } = stage;
   await createSchedule(client, 'refused', definitionFor('refused', inBerlin('0 * * * *')), { paused: true });
