@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 const text = z.string().optional().catch(undefined);
 const LoggedSchema = z.object({
-  error: z.unknown(),
+  error: z.unknown().optional(),
   activityType: text,
   workflowType: text,
   workflowId: text,
