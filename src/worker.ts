@@ -17,7 +17,7 @@ import type { Config } from './config.ts';
 import { openLane } from './client/open-lane.ts';
 import { DISPATCH_TASK_QUEUE, LANES_TASK_QUEUE } from './domain/ids.ts';
 import { realClock } from './lane/clock.ts';
-import { openSendLog } from './lane/send-log.ts';
+import { type SendLog, ownSendLog } from './lane/send-log.ts';
 import { StandBy } from './lane/stand-by.ts';
 import type { Reach } from './lane/upstream.ts';
 import type { WorkerRole } from './worker-roles.ts';
@@ -77,11 +77,45 @@ export interface RunningWorker {
   stop(because: string): void;
 }
 
-/** One worker process. It only composes: what each part does is said where the part is. */
+/**
+ * One worker process. It only composes: what each part does is said where the part is.
+ *
+ * @throws SendLogError when the send log can't be used, or another process writes to it: nothing has begun then
+ */
 export async function startWorker(parts: WorkerParts): Promise<RunningWorker> {
-  const dispatch = parts.roles.includes('dispatch') ? await dispatchWorker(parts) : undefined;
-  const desk = parts.roles.includes('lanes') ? await laneDeskWorker(parts) : undefined;
-  const standBy = parts.roles.includes('lanes') ? await startStandBy(parts) : undefined;
+  const process = `${hostname()}:${pid}:${randomUUID().slice(0, 8)}`;
+  const holds = parts.roles.includes('lanes');
+  // First of all: where its file can't be used, nothing has begun.
+  const sendLog =
+    holds && parts.sendLogFile !== null
+      ? await ownSendLog(parts.sendLogFile, { process, host: hostname() })
+      : null;
+  try {
+    const dispatch = parts.roles.includes('dispatch') ? await dispatchWorker(parts) : undefined;
+    const desk = holds ? await laneDeskWorker(parts) : undefined;
+    const standBy = holds ? await startStandBy(parts, process, sendLog?.log ?? null) : undefined;
+    const running = run({ dispatch, desk, standBy });
+    const end = async (): Promise<void> => {
+      try {
+        await running.ended;
+      } finally {
+        await sendLog?.close();
+      }
+    };
+    return { ...running, ended: end() };
+  } catch (error) {
+    await sendLog?.close();
+    throw error;
+  }
+}
+
+interface RunnableParts {
+  readonly dispatch: Worker | undefined;
+  readonly desk: Worker | undefined;
+  readonly standBy: StandBy | undefined;
+}
+
+function run({ dispatch, desk, standBy }: RunnableParts): RunningWorker {
   const deskRun = desk?.run();
   const running = Promise.all([dispatch?.run(), deskRun, standBy?.run()]);
 
@@ -140,12 +174,10 @@ async function laneDeskWorker({ connection, client }: WorkerParts): Promise<Work
 }
 
 /** Opens the lanes that everybody can know of; those of partitions are opened by their first items. */
-async function startStandBy(parts: WorkerParts): Promise<StandBy> {
-  const { config, connection, client, say, reach, sendLogFile } = parts;
-  const process = `${hostname()}:${pid}:${randomUUID().slice(0, 8)}`;
+async function startStandBy(parts: WorkerParts, process: string, sendLog: SendLog | null): Promise<StandBy> {
+  const { config, connection, client, say, reach } = parts;
   for (const [name, { policy, fingerprint }] of config.lanes)
     if (policy.partitionBy === null) await openLane(client, name, { process, fingerprint });
-  const sendLog = sendLogFile === null ? null : openSendLog(sendLogFile, { process, host: hostname() });
   return new StandBy({
     process,
     lanes: config.lanes,

@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { ConfigError, loadConfig } from '../config.ts';
 import { connectClient, connectNative } from '../connection.ts';
+import { SendLogError } from '../lane/send-log.ts';
 import { overHttp } from '../lane/upstream.ts';
 import { namespaceWarnings } from '../namespace.ts';
 import { WORKER_ROLES } from '../worker-roles.ts';
@@ -59,7 +60,7 @@ async function run({ config: file, roles, sendLog, json }: z.infer<typeof flagsS
       say: (line) => say('lane', line),
       reach: overHttp,
       sendLogFile: sendLog ?? null,
-    });
+    }).catch(refuseSendLog);
     say('ready', `worker ready as ${roles.join(' and ')}; lanes: ${[...config.lanes.keys()].join(', ')}`);
     void stopped.then((signal) => worker.stop(signal));
     await worker.ended;
@@ -68,6 +69,11 @@ async function run({ config: file, roles, sendLog, json }: z.infer<typeof flagsS
     await client.connection.close();
     await connection.close();
   }
+}
+
+function refuseSendLog(error: unknown): never {
+  if (error instanceof SendLogError) throw new CliError(EXIT.usage, `--send-log ${error.message}`);
+  throw error;
 }
 
 function readConfig(file: string) {

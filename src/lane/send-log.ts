@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type LineOf, MAX_RAW_RETRY_AFTER } from '../domain/audit/lines.ts';
 import type { Limit } from '../domain/policy.ts';
 import type { Verdict } from '../domain/verdict.ts';
-import { SendLogFile, type SendLogWriter, instantNow, instantOf } from './send-log-file.ts';
+import { ownFile } from '../own-file.ts';
+import { SendLogError, SendLogFile, type SendLogWriter, instantNow, instantOf } from './send-log-file.ts';
 
 export { SendLogError, type SendLogWriter } from './send-log-file.ts';
 
@@ -43,9 +46,47 @@ export interface EndedCall {
   readonly retryAfterMs: number | null;
 }
 
+const TAKEN = 'expected a send log of its own for each process, but another one is writing to it';
+
+export interface OwnedSendLog {
+  readonly log: SendLog;
+  /** From now on no call can leave, and another process may go on with the file. */
+  readonly close: () => Promise<void>;
+}
+
 /**
- * Opens a process's send log, behind what is there already, and makes its folders. One process per file: the
- * lines of two would mix, and look like somebody's forgery.
+ * Opens a process's send log for it alone: the lines of two would mix, and look like somebody's forgery.
+ *
+ * @throws SendLogError when another process has it open, when the file is something else, or can't be written
+ */
+export async function ownSendLog(file: string, writer: SendLogWriter): Promise<OwnedSendLog> {
+  const disown = await owned(file);
+  try {
+    const log = openSendLog(file, writer);
+    return {
+      log,
+      close: async () => {
+        log.close();
+        await disown();
+      },
+    };
+  } catch (error) {
+    await disown();
+    throw error;
+  }
+}
+
+async function owned(file: string): Promise<() => Promise<void>> {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    return await ownFile(file, TAKEN);
+  } catch (error) {
+    throw new SendLogError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/**
+ * Opens a send log behind what is there already, and makes its folders.
  *
  * @throws SendLogError when the file is something else, or can't be written
  */

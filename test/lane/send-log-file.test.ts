@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { appendFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { SendLogError, openSendLog } from '../../src/lane/send-log.ts';
+import { SendLogError, openSendLog, ownSendLog } from '../../src/lane/send-log.ts';
 import { folder, leaving, newFile, read, terms, throttled, writer } from './send-log-samples.ts';
 
 /** What two processes write to one file, the second after something has happened to it. */
@@ -110,4 +110,27 @@ describe('a send log that can’t be written', () => {
     it('on a full device is refused', () => {
       assert.throws(() => openSendLog('/dev/full', writer), { name: 'SendLogError', message: /ENOSPC/ });
     });
+});
+
+describe('a send log that a worker owns', () => {
+  it('is refused to a second writer, which leaves no line in it, and is free once it is closed', async () => {
+    const file = newFile();
+    const first = await ownSendLog(file, writer);
+    const before = readFileSync(file, 'utf8');
+
+    await assert.rejects(ownSendLog(file, { ...writer, process: 'second' }), {
+      name: 'SendLogError',
+      message: `${file}: expected a send log of its own for each process, but another one is writing to it`,
+    });
+    assert.equal(readFileSync(file, 'utf8'), before);
+
+    await first.close();
+    await (await ownSendLog(file, writer)).close();
+    assert.equal(read(file).nonces.length, 2);
+  });
+
+  it('is free when it could not be opened', async () => {
+    await assert.rejects(ownSendLog(folder, writer), { name: 'SendLogError' });
+    await assert.rejects(ownSendLog(folder, writer), { name: 'SendLogError', message: /EISDIR/ });
+  });
 });

@@ -1,5 +1,6 @@
+import { existsSync, rmdirSync } from 'node:fs';
 import sqlite, { type Database } from 'node-sqlite3-wasm';
-import { ownFile } from './ownership.ts';
+import { ownFile } from '../../own-file.ts';
 import { arrivalRecord, effectRecord, type ArrivalRecord, type EffectRecord } from './records.ts';
 
 const TABLES = `
@@ -25,6 +26,8 @@ const TABLES = `
  */
 const PRAGMAS = ['locking_mode = EXCLUSIVE', 'journal_mode = WAL', 'synchronous = OFF'];
 
+const TAKEN = 'expected a database file that nobody has open, but another upstream has it';
+
 export interface OwnedDatabase {
   readonly db: Database;
   readonly close: () => Promise<void>;
@@ -36,9 +39,11 @@ export interface OwnedDatabase {
  * @throws Error when another upstream has it open, or when it is no database of an upstream
  */
 export async function openDatabase(file: string): Promise<OwnedDatabase> {
-  const disown = await ownFile(file);
+  const disown = await ownFile(file, TAKEN);
   let db: Database | undefined;
   try {
+    // The library locks by making this folder, which outlives a SIGKILL and says nothing of its owner.
+    if (existsSync(`${file}.lock`)) rmdirSync(`${file}.lock`);
     db = new sqlite.Database(file);
     for (const pragma of PRAGMAS) db.get(`PRAGMA ${pragma}`);
     db.exec(TABLES);
