@@ -1,6 +1,7 @@
 import type { ItemRecord } from '../client.ts';
 import type { Evidence } from '../domain/evidence.ts';
 import type { Order } from '../domain/orders.ts';
+import { describeReceipt } from '../domain/receipt-text.ts';
 
 /** All that is known of an item, for a person. */
 export function describeItem(record: ItemRecord): string {
@@ -29,7 +30,7 @@ export function describeItem(record: ItemRecord): string {
     ['lookups', record.lookups === 0 ? null : String(record.lookups)],
     ['unresolved', record.unresolved ? 'an attempt of it may have been applied' : null],
     ['budget left', record.budgetLeft === null ? 'no limit' : String(record.budgetLeft)],
-    ['receipt', record.receipt && JSON.stringify(record.receipt)],
+    ['receipt', record.receipt && describeReceipt(record.receipt)],
     ...record.orders.map((order): [string, string] => [order.kind, describeOrder(order)]),
     ...record.trail.map((evidence): [string, string] => [
       `call ${evidence.attempt}`,

@@ -4,6 +4,7 @@ import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { itemRecord, operateItem } from '../client.ts';
 import type { ItemAnswer } from '../domain/orders.ts';
+import { describeReceipt } from '../domain/receipt-text.ts';
 import { CliError, EXIT } from './exit.ts';
 import { describeItem } from './item-text.ts';
 import { print } from './print.ts';
@@ -69,6 +70,6 @@ function carryOut(
 }
 
 function describeAnswer({ key, state, reason, receipt }: ItemAnswer): string {
-  const why = receipt === null ? (reason ?? '') : JSON.stringify(receipt);
+  const why = receipt === null ? (reason ?? '') : describeReceipt(receipt);
   return `item ${key} is ${state}${why === '' ? '' : `: ${why}`}`;
 }

@@ -1,11 +1,12 @@
 import type { ItemEnd } from './delivery.ts';
 import type { ItemAnswer } from './orders.ts';
+import { describeReceipt } from './receipt-text.ts';
 
 /** How an item ended, as a refusal says it. */
 export function describeItemEnd(end: ItemEnd): string {
   switch (end.state) {
     case 'succeeded':
-      return `it has succeeded: ${JSON.stringify(end.receipt)}`;
+      return `it has succeeded: ${describeReceipt(end.receipt)}`;
     case 'discarded':
       return `it was discarded by ${end.by}: ${end.reason}`;
   }
