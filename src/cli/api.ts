@@ -91,7 +91,7 @@ async function listening(
     return url.origin;
   } catch (error) {
     throw new CliError(
-      EXIT.failed,
+      EXIT.usage,
       `cannot listen on ${host}:${port}: ${error instanceof Error ? error.message : String(error)}`,
     );
   }

@@ -77,7 +77,7 @@ async function start({ db, host, port, mode, quota, latency, ...flags }: Flags):
   try {
     return await startUpstream(options);
   } catch (error) {
-    throw new CliError(EXIT.failed, messageOf(error));
+    throw new CliError(EXIT.usage, messageOf(error));
   }
 }
 

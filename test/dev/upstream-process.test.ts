@@ -117,7 +117,15 @@ describe('the upstream as a process', () => {
       const options = { mode: 'keys', quota: PLENTY } as const;
       const first = await startUpstream({ file: join(folder, 'a.db'), ...options });
       const file = join(folder, 'b.db');
-      await assert.rejects(startUpstream({ file, port: first.port, ...options }), /EADDRINUSE/);
+      await assert.rejects(
+        startUpstream({ file, port: first.port, ...options }),
+        /cannot listen on 127\.0\.0\.1:\d+: .*EADDRINUSE/,
+      );
+      const command = upstreamCommand().parseAsync(
+        ['--db', file, '--quota', '5/1s', '--port', String(first.port)],
+        { from: 'user' },
+      );
+      await assert.rejects(command, { name: 'CliError', exitCode: 2 });
       await (await startUpstream({ file, ...options })).close();
       await first.close();
     }));

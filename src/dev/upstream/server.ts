@@ -91,7 +91,8 @@ export async function startUpstream(options: UpstreamOptions): Promise<Upstream>
     port = await listener.listen(settings.port, host);
   } catch (error) {
     await store.close();
-    throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot listen on ${host}:${settings.port}: ${why}`, { cause: error });
   }
   return {
     url: `http://${host}:${port}`,
