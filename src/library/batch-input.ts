@@ -1,4 +1,4 @@
-import type { LongBatch } from '../client.ts';
+import { BatchRefusedError, type LongBatch } from '../client.ts';
 import type { Batch } from '../domain/batch.ts';
 import type { PublishedItem } from '../domain/item.ts';
 
@@ -17,6 +17,9 @@ export interface LongBatchInput<Payload = unknown> extends Omit<LongBatch, 'item
   readonly items: Iterable<ItemInput<Payload>> | AsyncIterable<ItemInput<Payload>>;
 }
 
+/** @throws BatchRefusedError where JavaScript brings no list: its types hold nobody back */
 export function asBatch(batch: BatchInput): Batch {
+  if (!Array.isArray(batch.items))
+    throw new BatchRefusedError(`items: expected a list of items, got ${typeof batch.items}`);
   return { ...batch, items: [...batch.items] };
 }

@@ -103,7 +103,7 @@ export async function connect(options: ConnectOptions = {}): Promise<Onelane> {
 export function onelaneOf(client: Client): Onelane {
   return {
     client,
-    publish: (batch, publishOptions) => publish(client, asBatch(batch), publishOptions),
+    publish: async (batch, publishOptions) => await publish(client, asBatch(batch), publishOptions),
     publishPages: (batch, publishOptions) => publishPages(client, batch, publishOptions),
     status: (batchId, page) => batchStatus(client, batchId, page),
     report: (batchId) => batchReport(client, batchId),
