@@ -73,17 +73,19 @@ async function createOne(
 
 async function listAll({ file, json }: z.infer<typeof fileSchema>): Promise<void> {
   const keys = await usable(() => readKeys(file) ?? []);
-  print(json, keys.map(withoutHash), () =>
-    table(
-      ['id', 'name', 'scopes', 'lanes', 'created'],
-      keys.map(({ id, name, scopes, lanes, createdAt }) => [
-        id,
-        name,
-        scopes.join(','),
-        lanes === 'all' ? 'all' : lanes.join(','),
-        createdAt,
-      ]),
-    ),
+  print(json, keys.map(withoutHash), () => (keys.length === 0 ? 'there is no key' : describe(keys)));
+}
+
+function describe(keys: readonly StoredKey[]): string {
+  return table(
+    ['id', 'name', 'scopes', 'lanes', 'created'],
+    keys.map(({ id, name, scopes, lanes, createdAt }) => [
+      id,
+      name,
+      scopes.join(','),
+      lanes === 'all' ? 'all' : lanes.join(','),
+      createdAt,
+    ]),
   );
 }
 
