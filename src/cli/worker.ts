@@ -46,8 +46,9 @@ async function run({ config: file, roles, sendLog, json }: z.infer<typeof flagsS
     console.log(json ? JSON.stringify({ event, at: new Date().toISOString(), text }) : text);
   // Loaded only here: other commands do without the SDK's native core, and start faster for it.
   const { installRuntime, startWorker } = await import('../worker.ts');
-  installRuntime();
+  // Before the Runtime, which ends with its last connection only: without one it would keep the process for ever.
   const client = await connectClient();
+  installRuntime();
   const { connection, namespace } = await connectNative();
   try {
     const warnings = await namespaceWarnings(client.connection, namespace, [...config.lanes.values()]);

@@ -63,9 +63,10 @@ export async function startWorker(options: WorkerOptions): Promise<OnelaneWorker
   const { say = sayToStderr, roles = WORKER_ROLES, sendLog } = options;
   const env = environmentOf(options);
   const { config, reach } = checkLanes(options, env, say);
-  installRuntimeOnce();
   const connectOptions = { ...options, env };
+  // Before the Runtime, which ends with its last connection only: without one it would keep the process for ever.
   const client = await connectClient(connectOptions);
+  installRuntimeOnce();
   let connection: NativeConnection | undefined;
   try {
     ({ connection } = await connectNative(connectOptions));
