@@ -135,13 +135,20 @@ interface Arguments {
   readonly dynamicConfig: { readonly [name: string]: number };
 }
 
+/**
+ * What is committed outlives a kill of the server; a power cut may cost the last of it. By SQLite's defaults, which exclude
+ * that, too, a batch of 200 takes half a minute to admit instead of seven seconds.
+ */
+const FILE_PRAGMAS = ['journal_mode=WAL', 'synchronous=NORMAL'];
+
 function devServerArguments({ port, uiPort, namespace, dbFile, ...settings }: Arguments): string[] {
   const args = ['server', 'start-dev', '--ip', HOST, '--port', String(port), '--namespace', namespace];
   args.push('--log-level', 'warn', ...partitionFlags(settings.partitions));
   for (const [name, value] of Object.entries(settings.dynamicConfig))
     args.push('--dynamic-config-value', `${name}=${value}`);
   args.push(...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]));
-  if (dbFile !== undefined) args.push('--db-filename', dbFile);
+  if (dbFile !== undefined)
+    args.push('--db-filename', dbFile, ...FILE_PRAGMAS.flatMap((pragma) => ['--sqlite-pragma', pragma]));
   return args;
 }
 
