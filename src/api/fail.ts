@@ -44,6 +44,9 @@ function problemOf(error: unknown, request: FastifyRequest): ProblemError {
   if (error instanceof BatchRefusedError) return new ProblemError('batch-refused', error.message);
   if (error instanceof LaneRefusedError || error instanceof ItemRefusedError)
     return new ProblemError('refused', error.message);
+  // Whoever asks has shown no key yet: where the file is, and what is wrong with it, is not theirs to know.
+  if (error instanceof KeysFileError)
+    return away('the keys of this service cannot be read; its log says why');
   if (AWAY.some((kind) => error instanceof kind)) return away(messageOf(error));
   const code = grpcCodeOf(error);
   if (code !== undefined && code !== GRPC.invalidArgument)
@@ -52,13 +55,7 @@ function problemOf(error: unknown, request: FastifyRequest): ProblemError {
 }
 
 /** What somebody has to mend, or what mends itself. */
-const AWAY = [
-  KeysFileError,
-  NamespaceNotReadyError,
-  NotStoredError,
-  TemporalUnreachableError,
-  UnansweredError,
-] as const;
+const AWAY = [NamespaceNotReadyError, NotStoredError, TemporalUnreachableError, UnansweredError] as const;
 
 function away(detail: string): ProblemError {
   return new ProblemError('away', detail, { headers: { 'Retry-After': String(RETRY_AFTER_SECONDS) } });
@@ -138,6 +135,7 @@ function messageOf(error: unknown): string {
 }
 
 function inFull(error: unknown, problem: ProblemError): string {
+  if (error instanceof KeysFileError) return error.message;
   if (problem.status === 503) return problem.message;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

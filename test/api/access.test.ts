@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { PublishedSchema } from '../../src/api/batch-answers.ts';
 import { revokeKey, readKeys } from '../../src/api/keys-file.ts';
@@ -114,6 +114,19 @@ test('the keys file holds no key', async () => {
     const key = api.keys.bearer(name).Authorization.replace('Bearer ', '');
     assert.ok(!text.includes(key) && !text.includes(key.split('_')[2] ?? key));
   }
+});
+
+test('a keys file that cannot be read lets nobody in, is told to the log and not to who asks, and may be mended', async () => {
+  const { file } = api.keys;
+  const headers = api.keys.bearer('all');
+  const text = await readFile(file, 'utf8');
+  await writeFile(file, 'nonsense');
+  const refused = await ask(api.url, '/v1/lanes', { headers });
+  assert.equal(refused.status, 503);
+  assert.ok(!refused.text.includes(file) && !refused.text.includes('JSON'), refused.text);
+  assert.ok(api.said.some((line) => line.includes(`${file}: expected JSON`)));
+  await writeFile(file, text);
+  assert.equal((await ask(api.url, '/v1/lanes', { headers })).status, 200);
 });
 
 test('a client that asks too much is told when to ask again, and no other client is held up', async () => {
