@@ -144,17 +144,6 @@ test('every attempt carries the same bytes, key, path and correlation ID', async
   );
 });
 
-test('cancelling an item whose call is in flight lets the call end: a success stands', async () => {
-  const faults: FaultScript = { 'flight:a': [{ type: 'delay', ms: 400, effect: 'committed' }] };
-  await withLane(stage, 'flight', { upstream: { faults } }, async ({ arrivalsOf }) => {
-    const key = await publishOne(stage, 'flight');
-    await until('the call is in flight', () => arrivalsOf(key).length === 1);
-    await stage.client.workflow.getHandle(key).cancel();
-    assert.equal((await batchEnd(stage.client, 'flight')).counts.succeeded, 1);
-    assert.equal((await itemRecord(stage.client, key)).state, 'succeeded');
-  });
-});
-
 test('cancelling an item that waits for its notBefore, that backs off, or that is parked discards it', async () => {
   const faults: FaultScript = {
     'giveup:b': [{ type: 'status', status: 422 }],

@@ -7,7 +7,8 @@ import { withLane } from '../support/scene.ts';
 import { type Stage, devServerStage } from '../support/stage.ts';
 import { batchEnd, until } from '../support/wait.ts';
 
-// On the dev server: the time-skipping one can't pause an activity, so that what is taken back is read less surely.
+// On the dev server: the time-skipping one can't pause an activity, so that what is taken back is read less surely. It also
+// refuses to cancel a call that has just ended, with ACTIVITY_UNKNOWN, and then the item stands still for ever.
 
 let stage: Stage;
 before(async () => {
