@@ -95,7 +95,7 @@ suite('dead letters, on the command line,', () => {
     assert.equal(discarded.code, 0, discarded.stderr);
     const resolved = await scene.run('item', c, 'resolve', ...WHY, '--upstream-id', 'up-7');
     assert.equal(resolved.code, 0, resolved.stderr);
-    assert.match(resolved.stdout, /is succeeded: .*"up-7"/);
+    assert.match(resolved.stdout, /is succeeded: up-7, found done by ada at /);
     await until('the list knows', async () => (await listed()).length === 1);
     const redriven = await dead('redrive', '--lane', scene.lane('releases'), '--because', '422', ...WHY);
     assert.deepEqual([redriven.code, redriven.stdout.split('\n').at(-1)], [0, '1 redriven, 0 not']);
