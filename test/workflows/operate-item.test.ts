@@ -185,6 +185,7 @@ test('Cancel from the Temporal UI discards by the identity of the request; a cal
     await until('its call is in flight', () => arrivalsOf(flies).length === 1);
     await stage.client.workflow.getHandle(flies).cancel();
     assert.equal((await batchEnd(stage.client, 'ui')).counts.succeeded, 1);
+    assert.equal((await itemRecord(stage.client, flies)).state, 'succeeded');
 
     const backsOff = await publishOne(stage, 'ui', { key: 'ui:b' });
     await recordOnce(stage, backsOff, ({ state }) => state === 'retrying');
